@@ -339,13 +339,21 @@ static tt_onnx_value_t s_encoder(tt_onnx_net_t *self, uint32_t t)
 
 /* ---- towers ---------------------------------------------------------------------------------------------------------- */
 
+/*  What a tower reads: the observation, or a trunk. */
+static tt_onnx_value_t s_read(tt_onnx_net_t *self, const tt_tower_t *tower)
+{
+    if (tower->from)
+        return s_name(tt_onnx_tower(self, tower->from - 1), "");
+    if (!*self->whole.name)
+        self->whole = s_whole(self, "observation", s_plain);
+    return self->whole;
+}
+
 static tt_onnx_value_t s_mlp(tt_onnx_net_t *self, uint32_t t)
 {
     const tt_tower_t *tower = &self->spec->tower[t];
     char module[48];
-    if (!tower->from && !*self->whole.name)
-        self->whole = s_whole(self, "observation", s_plain);
-    tt_onnx_value_t value = tower->from ? s_name(tt_onnx_tower(self, tower->from - 1), "") : self->whole;
+    tt_onnx_value_t value = s_read(self, tower);
     for (uint32_t l = 0; l < tt_spec_layers(self->spec, t); l++) {
         snprintf(module, sizeof module, "%s.%u", tower->name, 2 * l); /* an activation is a module, too */
         s_dense(self, module, &value);
@@ -370,10 +378,116 @@ static tt_onnx_value_t s_dueling(tt_onnx_net_t *self, uint32_t t)
     return out;
 }
 
+/* ---- recurrent towers ------------------------------------------------------------------------------------------------ */
+
+static uint32_t s_carries(const tt_tower_t *tower)
+{
+    if (!tt_tower_recurs(tower->kind))
+        return 0;
+    return tower->hidden[0] * (tower->kind == TT_TOWER_LSTM ? 2 : 1);
+}
+
+/*  A tower in hand. */
+typedef struct {
+    tt_onnx_net_t *self;
+    const tt_tower_t *tower;
+    uint32_t at;               /* column of what is carried from which on its own begins */
+    tt_onnx_value_t ih, hh, h; /* what both layers give, and what is carried into it */
+} step_t;
+
+/*  "<tower>/<what>" = op(in). */
+static tt_onnx_value_t s_op(const step_t *step, const char *op, const char *const *in, const char *what)
+{
+    const tt_onnx_value_t out = s_name(step->tower->name, what);
+    tt_onnx_node(step->self->model, op, in, out.name, NULL);
+    return out;
+}
+
+/*  Units' worth of columns of a value, `count` from number `first` on. */
+static tt_onnx_value_t s_gates(
+    const step_t *step, const tt_onnx_value_t *of, const char *what, uint32_t first, uint32_t count)
+{
+    const uint32_t units = step->tower->hidden[0];
+    return s_slice(step->self, of->name, s_name(step->tower->name, what).name, 1, first * units, count * units);
+}
+
+static tt_onnx_value_t s_carried(const step_t *step, const char *what, uint32_t first)
+{
+    const uint32_t units = step->tower->hidden[0];
+    return s_slice(
+        step->self, step->self->carry.name, s_name(step->tower->name, what).name, 1, step->at + first * units, units);
+}
+
+/*  All gates' numbers of what a layer reads. */
+static tt_onnx_value_t s_side(
+    const step_t *step, const char *weight, const char *bias, const char *in, const char *what)
+{
+    const tt_onnx_value_t weights = s_weight(step->self, step->tower->name, weight),
+                          biases = s_weight(step->self, step->tower->name, bias), out = s_name(step->tower->name, what);
+    tt_onnx_node(
+        step->self->model, "Gemm", INPUTS(in, weights.name, biases.name), out.name, ATTRIBUTES(AN_INT("transB", 1)));
+    return out;
+}
+
+static step_t s_step(tt_onnx_net_t *self, uint32_t t)
+{
+    const tt_tower_t *tower = &self->spec->tower[t];
+    step_t step = {.self = self, .tower = tower};
+    for (uint32_t before = 0; before < t; before++)
+        step.at += s_carries(&self->spec->tower[before]);
+    const tt_onnx_value_t in = s_read(self, tower);
+    step.h = s_carried(&step, "/h", 0);
+    step.ih = s_side(&step, ".weight_ih_l0", ".bias_ih_l0", in.name, "/ih");
+    step.hh = s_side(&step, ".weight_hh_l0", ".bias_hh_l0", step.h.name, "/hh");
+    return step;
+}
+
+/*  c <- f c + i g; h <- o tanh(c). */
+static tt_onnx_value_t s_lstm(tt_onnx_net_t *self, uint32_t t)
+{
+    const step_t step = s_step(self, t);
+    const tt_onnx_value_t c = s_carried(&step, "/c", 1);
+    const tt_onnx_value_t all = s_op(&step, "Add", INPUTS(step.ih.name, step.hh.name), "/gates");
+    const tt_onnx_value_t open = s_gates(&step, &all, "/open", 0, 2), in = s_gates(&step, &all, "/in", 2, 1),
+                          out = s_gates(&step, &all, "/out", 3, 1);
+    const tt_onnx_value_t both = s_op(&step, "Sigmoid", INPUTS(open.name), "/i_f"),
+                          g = s_op(&step, "Tanh", INPUTS(in.name), "/g"),
+                          o = s_op(&step, "Sigmoid", INPUTS(out.name), "/o");
+    const tt_onnx_value_t i = s_gates(&step, &both, "/i", 0, 1), f = s_gates(&step, &both, "/f", 1, 1);
+    const tt_onnx_value_t kept = s_op(&step, "Mul", INPUTS(f.name, c.name), "/kept"),
+                          added = s_op(&step, "Mul", INPUTS(i.name, g.name), "/added");
+    self->cell[t] = s_op(&step, "Add", INPUTS(kept.name, added.name), "/c_out");
+    const tt_onnx_value_t shown = s_op(&step, "Tanh", INPUTS(self->cell[t].name), "/shown");
+    return s_op(&step, "Mul", INPUTS(o.name, shown.name), "/h_out");
+}
+
+/*  n = tanh(n of what it reads + r (n of what it carries)); h <- n + z (h - n). */
+static tt_onnx_value_t s_gru(tt_onnx_net_t *self, uint32_t t)
+{
+    const step_t step = s_step(self, t);
+    const tt_onnx_value_t open_ih = s_gates(&step, &step.ih, "/ih_open", 0, 2),
+                          open_hh = s_gates(&step, &step.hh, "/hh_open", 0, 2),
+                          new_ih = s_gates(&step, &step.ih, "/ih_new", 2, 1),
+                          new_hh = s_gates(&step, &step.hh, "/hh_new", 2, 1);
+    const tt_onnx_value_t open = s_op(&step, "Add", INPUTS(open_ih.name, open_hh.name), "/open");
+    const tt_onnx_value_t both = s_op(&step, "Sigmoid", INPUTS(open.name), "/r_z");
+    const tt_onnx_value_t r = s_gates(&step, &both, "/r", 0, 1), z = s_gates(&step, &both, "/z", 1, 1);
+    const tt_onnx_value_t past = s_op(&step, "Mul", INPUTS(r.name, new_hh.name), "/past");
+    const tt_onnx_value_t sum = s_op(&step, "Add", INPUTS(new_ih.name, past.name), "/new");
+    const tt_onnx_value_t n = s_op(&step, "Tanh", INPUTS(sum.name), "/n");
+    const tt_onnx_value_t apart = s_op(&step, "Sub", INPUTS(step.h.name, n.name), "/apart");
+    const tt_onnx_value_t kept = s_op(&step, "Mul", INPUTS(z.name, apart.name), "/kept");
+    return s_op(&step, "Add", INPUTS(n.name, kept.name), "/h_out");
+}
+
+/* ---- all of them ----------------------------------------------------------------------------------------------------- */
+
 static tt_onnx_value_t (*const s_towers[])(tt_onnx_net_t *self, uint32_t t) = {
     [TT_TOWER_MLP] = s_mlp,
     [TT_TOWER_DUELING] = s_dueling,
     [TT_TOWER_ENCODER] = s_encoder,
+    [TT_TOWER_LSTM] = s_lstm,
+    [TT_TOWER_GRU] = s_gru,
 };
 
 const char *tt_onnx_tower(tt_onnx_net_t *self, uint32_t t)
@@ -381,4 +495,24 @@ const char *tt_onnx_tower(tt_onnx_net_t *self, uint32_t t)
     if (!*self->tower[t].name)
         self->tower[t] = s_towers[self->spec->tower[t].kind](self, t);
     return self->tower[t].name;
+}
+
+uint32_t tt_onnx_carry(tt_onnx_net_t *self, const char *out)
+{
+    const char *in[2 * TT_TOWERS_MAX + 1] = {NULL};
+    uint32_t count = 0, floats = 0, left_out = 0;
+    for (uint32_t t = 0; t < self->spec->towers; t++) {
+        const bool made = *self->tower[t].name;
+        left_out += made ? 0 : s_carries(&self->spec->tower[t]);
+        if (!made || !tt_tower_recurs(self->spec->tower[t].kind))
+            continue;
+        TT_CHECK(!left_out);
+        in[count++] = self->tower[t].name;
+        if (*self->cell[t].name)
+            in[count++] = self->cell[t].name;
+        floats += s_carries(&self->spec->tower[t]);
+    }
+    if (floats)
+        tt_onnx_node(self->model, "Concat", in, out, ATTRIBUTES(AN_INT("axis", 1)));
+    return floats;
 }

@@ -366,6 +366,18 @@ static void s_value(self_t *self)
     tt_onnx_output(self->model, "value", &(tt_onnx_shape_t){.type = TT_ONNX_FLOAT, .rank = 1, .rows = ROWS});
 }
 
+/*  Who runs the model keeps it between steps, and so must be told of it: an input without a value of its own. */
+static void s_carry(self_t *self)
+{
+    const uint32_t floats = tt_onnx_carry(&self->net, "carry_out");
+    const tt_onnx_shape_t shape = {.type = TT_ONNX_FLOAT, .rank = 2, .rows = ROWS, .dim = {0, floats}};
+    if (!floats)
+        return;
+    tt_onnx_input(self->model, self->net.carry.name, &shape);
+    tt_onnx_output(self->model, "carry_out", &shape);
+    tt_onnx_meta(self->model, "carry", "zeros where an episode begins, and then carry_out of the step before");
+}
+
 void tt_onnx_policy(tt_onnx_t *model, const tt_onnx_policy_t *policy)
 {
     self_t *self = tt_new0(sizeof *self);
@@ -376,11 +388,13 @@ void tt_onnx_policy(tt_onnx_t *model, const tt_onnx_policy_t *policy)
         .tensor = policy->tensor,
         .tensors = policy->tensors,
         .params = policy->params};
+    self->net.carry = s_name("carry", "");
     tt_policy_of(&self->policy, policy->columns);
     s_observation(self);
     if (policy->mask)
         s_mask(self);
     s_actions(self);
     s_value(self);
+    s_carry(self);
     free(self);
 }

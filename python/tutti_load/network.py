@@ -5,10 +5,10 @@ import re
 
 import torch
 
-from . import spaces
+from . import recurrent, spaces
 from .encoder import ACTIVATIONS, POOLS, Encoder, flat_words, words_of
 
-TOWERS = ("encoder", "actor_encoder", "critic_encoder", "trunk", "actor", "critic", "value", "advantage", "q")
+TOWERS = ("encoder", "actor_encoder", "critic_encoder", *recurrent.NAMES, "trunk", "actor", "critic", "value", "advantage", "q")
 EPSILON = 1e-8  # under the normaliser's root
 
 
@@ -37,9 +37,23 @@ def _for_frames(block, leaves, frames):
     return torch.cat([block[:1], *found[0], *found[1]])
 
 
+class _Moment:
+    """A step. parts: of the observation, by their keys; one: it was without a batch; given: what recurrent towers give, by who reads it;
+    state: for the next step."""
+
+    def __init__(self, parts, one):
+        self.parts, self.one, self.given, self.state = parts, one, {}, None
+
+    def answer(self, found):
+        return found if self.state is None else (found, self.state[0] if self.one else self.state)
+
+
 class Policy(torch.nn.Module):
     """Its modules have the names of the file's arrays. Observations are those of the environment, as they are: a tensor or array, or
-    a dict or tuple of them; one, or a batch with one more dimension before the others. What comes back is alike."""
+    a dict or tuple of them; one, or a batch with one more dimension before the others. What comes back is alike.
+
+    A recurrent policy carries a state from step to step: a tensor [rows][policy.state_size], zeros where an episode begins. What is
+    asked of it comes back in a pair with the state for the next step. Of any other the size is 0, and there is no such pair."""
 
     def __init__(self, checkpoint):
         super().__init__()
@@ -71,8 +85,12 @@ class Policy(torch.nn.Module):
             if own and tower.endswith("encoder"):
                 parts, shapes = {_key(leaf): leaf.n for leaf in self._observed}, {name: value.shape for name, value in own.items()}
                 self.add_module(tower, Encoder(layers, self._picture, parts, shapes, self._frames))
+            elif own and tower in recurrent.NAMES:
+                self.add_module(tower, recurrent.module(tower, own))
             elif own:
                 self.add_module(tower, _perceptron(own, activation, tower == "trunk"))
+        self._recurrent = {name: recurrent.size(getattr(self, name)) for name in recurrent.NAMES if hasattr(self, name)}
+        self.state_size = sum(self._recurrent.values())
         normalizer = {f"normalizer.{name}": value for name, value in self.normalizer.state_dict().items()} if self.normalizer else {}
         try:
             self.load_state_dict({**weights, **normalizer})
@@ -110,59 +128,95 @@ class Policy(torch.nn.Module):
                 rows[i] = part
         return dict(zip((_key(leaf) for leaf in self._observed), rows))
 
-    def _features(self, parts, tower):
-        """What the head of that name reads."""
+    def _encoded(self, parts, tower):
         own = f"{tower}_encoder" if hasattr(self, f"{tower}_encoder") else "encoder"
         if hasattr(self, own):
             seen = {key: part / self._divisor if self._picture and key == self._picture[0] and self._is_bytes(key) else part
                     for key, part in parts.items()}
-            x = getattr(self, own)(seen)
-        else:
-            x = torch.cat(list(parts.values()), 1)
+            return getattr(self, own)(seen)
+        return torch.cat(list(parts.values()), 1)
+
+    def _features(self, moment, tower):
+        """What the head of that name reads."""
+        given = moment.given
+        x = given.get(tower, given.get("")) if given else self._encoded(moment.parts, tower)  # "": all read the same
         return self.trunk(x) if hasattr(self, "trunk") else x
 
     def _is_bytes(self, key):
         return any(_key(leaf) == key and leaf.kind in ("uint8", "bool", "multi_binary") for leaf in self._observed)
 
-    def _head(self, values):
-        parts = self._numbers(values)
+    def _head(self, moment):
         if hasattr(self, "actor"):
-            return self.actor(self._features(parts, "actor"))
-        x = self._features(parts, "q")
+            return self.actor(self._features(moment, "actor"))
+        x = self._features(moment, "q")
         if hasattr(self, "q"):
             return self.q(x)
         advantage = self.advantage(x)
         return self.value(x) + (advantage - advantage.mean(1, keepdim=True))
 
+    # ---- what is carried
+
+    def _state(self, state, rows, one):
+        """As [rows][size], whatever was given."""
+        if state is None:
+            return self.initial_state(rows)
+        if not self.state_size:
+            raise ValueError("the policy is not recurrent: it takes no state")
+        state = torch.as_tensor(state, dtype=torch.float32, device=next(self.parameters()).device)
+        state = state.unsqueeze(0) if one and state.dim() == 1 else state
+        if tuple(state.shape) != (rows, self.state_size):
+            raise ValueError(f"state: {tuple(state.shape)} where {(self.state_size,)} is one, and {(rows, self.state_size)} a batch")
+        return state
+
+    def _moment(self, observation, state):
+        values, one = self._batch(observation)
+        moment = _Moment(self._numbers(values), one)
+        state = self._state(state, len(values[0]), one)
+        if not self.state_size:
+            return moment
+        after = []
+        for name, before in zip(self._recurrent, state.split(list(self._recurrent.values()), 1)):
+            reader = recurrent.reader(name)
+            moment.given[reader], carried = recurrent.step(getattr(self, name), self._encoded(moment.parts, reader), before)
+            after.append(carried)
+        moment.state = torch.cat(after, 1)
+        return moment
+
+    def initial_state(self, rows=None):
+        """What is carried into the first step of an episode: zeros, of so many environments, or of one without a batch. None: the policy
+        is not recurrent."""
+        shape = (self.state_size,) if rows is None else (rows, self.state_size)
+        return torch.zeros(shape, device=next(self.parameters()).device) if self.state_size else None
+
     # ---- what is asked
 
-    def forward(self, observation):
+    def forward(self, observation, state=None):
         """All that the policy's head gives: part by part of the action space the logits of every choice (with DQN their values), or
-        the means."""
-        values, one = self._batch(observation)
-        head = self._head(values)
-        return head[0] if one else head
+        the means. state: of a recurrent policy, what the step before gave; None: an episode begins."""
+        moment = self._moment(observation, state)
+        head = self._head(moment)
+        return moment.answer(head[0] if moment.one else head)
 
     @torch.no_grad()
-    def act(self, observation, greedy=True, mask=None):
+    def act(self, observation, greedy=True, mask=None, state=None):
         """The most probable action, or one that is drawn; as the environment takes it, but for the bounds of boxes, which no
-        checkpoint knows: with algorithm.squash numbers are within -1 .. 1, which stand for the bounds. mask: which choices are allowed, of all discrete elements in order."""
-        values, one = self._batch(observation)
+        checkpoint knows: with algorithm.squash numbers are within -1 .. 1, which stand for the bounds. mask: which choices are allowed, of all discrete elements in order. state: as above."""
         if not greedy and not hasattr(self, "actor"):
             raise ValueError("a policy of values has nothing to draw from: greedy=True")
-        head = self._head(values)
+        moment = self._moment(observation, state)
+        head = self._head(moment)
         mask = None if mask is None else torch.as_tensor(mask, device=head.device).bool().reshape(len(head), -1)
         actions = self._actions(head, greedy, mask)
-        return spaces.build(self.action_space, (action[0] if one else action for action in actions))
+        return moment.answer(spaces.build(self.action_space, (action[0] if moment.one else action for action in actions)))
 
     @torch.no_grad()
-    def state_value(self, observation):
-        """What the critic makes of it."""
+    def state_value(self, observation, state=None):
+        """What the critic makes of it; alone, as `act` of the same observation and state gives the next state."""
         if not hasattr(self, "critic"):
             raise ValueError("the file has no critic")
-        values, one = self._batch(observation)
-        found = self.critic(self._features(self._numbers(values), "critic"))[:, 0]
-        return found[0] if one else found
+        moment = self._moment(observation, state)
+        found = self.critic(self._features(moment, "critic"))[:, 0]
+        return found[0] if moment.one else found
 
     def _actions(self, head, greedy, mask):
         at = bit = number = 0
