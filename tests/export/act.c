@@ -1,7 +1,8 @@
-/*  act - what a checkpoint's policy makes of observations, as `tutti eval` does it: flattened, not yet normalised (float
- *  [rows][flat]), they come in on stdin. Out go, for each row, the head (float), the critic's value where there is one (float), and the
- *  most probable action as the env gets it, part by part: int32 for each choice, float for each number. A second argument is a file
- *  of masks [rows][choices]. For policies.py. */
+/*  act CHECKPOINT STEPS [MASKS] - what a checkpoint's policy makes of observations, as `tutti eval` does it: flattened, not yet normalised
+ *  (float [rows][flat]), they come in on stdin. Out go, for each row, the head (float), the critic's value where there is one (float), and
+ *  the most probable action as the env gets it, part by part: int32 for each choice, float for each number. To a recurrent policy rows
+ *  are steps that follow one another, and an episode begins every STEPS of them. MASKS is a file of masks [rows][choices]. For
+ *  policies.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +19,20 @@ typedef struct {
     const tt_space_t *leaf[TT_COLUMNS_MAX]; /* of it        */
     void *action[TT_COLUMNS_MAX];           /* one row      */
     float *in, *scaled, *head, value;
-    uint8_t *obs;  /* the frames of one row, as the network reads them */
-    size_t frame;  /* bytes from one to the next */
-    FILE *masks;   /* NULL = everything is allowed */
-    uint8_t *mask; /* one row                      */
+    uint8_t *obs;              /* the frames of one row, as the network reads them */
+    size_t frame;              /* bytes from one to the next */
+    float *carry;              /* of a recurrent policy: from row to row */
+    unsigned long steps, done; /* rows of an episode, and of all */
+    FILE *masks;               /* NULL = everything is allowed */
+    uint8_t *mask;             /* one row                      */
 } act_t;
 
-static tt_status_t s_open(act_t *self, const char *path, const char *masks)
+static tt_status_t s_open(act_t *self, const char *path, const char *steps, const char *masks)
 {
     TT_TRY(checkpoint_open(&self->checkpoint, path, "cpu"));
+    self->steps = strtoul(steps, NULL, 10);
+    if (self->steps == 0)
+        return tt_err(TT_INVALID, "%s steps are no episode", steps);
     self->masks = masks ? fopen(masks, "rb") : NULL;
     if (masks && !self->masks)
         return tt_err_errno(TT_IO, "%s", masks);
@@ -40,6 +46,7 @@ static tt_status_t s_open(act_t *self, const char *path, const char *masks)
     self->scaled = tt_array0(columns->scaled + 1, sizeof *self->scaled);
     self->head = tt_array0(self->policy.out, sizeof *self->head);
     self->mask = tt_array0(self->policy.mask_bits + 1, sizeof *self->mask);
+    self->carry = tt_array0(columns->carry + 1, sizeof *self->carry);
     for (uint32_t k = 0; k < columns->action_count; k++)
         self->action[k] = tt_aligned0(columns->at[columns->action + k].bytes);
     return TT_OK;
@@ -54,6 +61,7 @@ static void s_close(act_t *self)
     free(self->scaled);
     free(self->head);
     free(self->mask);
+    free(self->carry);
     if (self->masks)
         fclose(self->masks);
     tt_space_free(&self->space);
@@ -117,6 +125,15 @@ static void s_write_part(const act_t *self, uint32_t k)
     }
 }
 
+static tt_status_t s_run(act_t *self, const void *const *row, float *const *out)
+{
+    const tt_carry_t carry = {.in = self->carry, .out = self->carry};
+    const uint32_t floats = self->checkpoint.columns->carry;
+    if (self->done++ % self->steps == 0)
+        memset(self->carry, 0, floats * sizeof *self->carry);
+    return tt_inference_run(self->checkpoint.net, row, 1, floats ? &carry : NULL, out);
+}
+
 static tt_status_t s_act(act_t *self)
 {
     const void *row[TT_STACK_MAX];
@@ -133,7 +150,7 @@ static tt_status_t s_act(act_t *self)
     out[actor < spec->towers ? actor : tt_net_tower(spec, "q")] = self->head;
     if (critic < spec->towers)
         out[critic] = &self->value;
-    TT_TRY(tt_inference_run(self->checkpoint.net, row, 1, NULL, out));
+    TT_TRY(s_run(self, row, out));
     fwrite(self->head, sizeof *self->head, self->policy.out, stdout);
     fwrite(&self->value, sizeof self->value, critic < spec->towers, stdout);
     const uint32_t bits = self->policy.mask_bits;
@@ -148,8 +165,8 @@ static tt_status_t s_act(act_t *self)
 int main(int argc, char **argv)
 {
     act_t self = {0};
-    tt_status_t status =
-        argc == 2 || argc == 3 ? s_open(&self, argv[1], argv[2]) : tt_err(TT_INVALID, "act CHECKPOINT [MASKS]");
+    tt_status_t status = argc == 3 || argc == 4 ? s_open(&self, argv[1], argv[2], argv[3])
+                                                : tt_err(TT_INVALID, "act CHECKPOINT STEPS [MASKS]");
     while (status == TT_OK &&
            fread(self.in, sizeof *self.in, self.checkpoint.columns->flat, stdin) == self.checkpoint.columns->flat)
         status = s_act(&self);

@@ -11,6 +11,7 @@ import numpy
 SOURCE, BUILD = os.environ["TT_SOURCE_DIR"], os.environ["TT_BUILD_DIR"]
 ACT = os.path.join(BUILD, "tests", "export", "act")
 ROWS, NEAR = 500, 1e-5
+STEPS = 100  # rows of an episode, to a recurrent policy
 NUMPY = {"multi_binary": "int8", "discrete": "int64", "multi_discrete": "int64"}  # as Gymnasium has them
 
 
@@ -22,11 +23,12 @@ def config(checkpoint):
 
 
 def page(first, run, folder):
-    """What docs/guide/formats.md shows in Python, the block that begins like that, runs as it stands beside that run."""
+    """What docs/guide/formats.md shows in Python, the block that begins like that, runs as it stands beside that run, the first of its
+    name."""
     with open(os.path.join(SOURCE, "docs", "guide", "formats.md"), encoding="utf-8") as file:
         code = re.search(rf"```python\n({re.escape(first)}.*?)```", file.read(), re.DOTALL)[1]
     os.makedirs(os.path.join(folder, "runs"), exist_ok=True)
-    os.symlink(run, os.path.join(folder, "runs", "cartpole-ppo-1"))
+    os.symlink(run, os.path.join(folder, "runs", f"{os.path.basename(run)}-1"))
     before = os.getcwd()
     os.chdir(folder)
     names = {}
@@ -73,7 +75,7 @@ def masks(parts, rng, folder):
 
 def binary(checkpoint, flat, parts, valued, *mask):
     """Heads, values (None without), and actions: an array each part."""
-    done = subprocess.run([ACT, checkpoint, *mask], input=flat.tobytes(), capture_output=True, check=True, timeout=60)
+    done = subprocess.run([ACT, checkpoint, str(STEPS), *mask], input=flat.tobytes(), capture_output=True, check=True, timeout=60)
     words = numpy.frombuffer(done.stdout, numpy.int32).reshape(ROWS, -1)
     sizes = [part.elements for part in parts]
     head = words.shape[1] - sum(sizes) - valued
@@ -85,6 +87,17 @@ def binary(checkpoint, flat, parts, valued, *mask):
         actions.append(own if discrete else numpy.ascontiguousarray(own).view(numpy.float32))
         at += size
     return floats[:, :head], floats[:, head] if valued else None, actions
+
+
+def turns(values, recurrent):
+    """What is given at once: all rows; to a recurrent policy a row of each episode, step by step."""
+    steps = STEPS if recurrent else 1
+    return [[value.reshape(ROWS // steps, steps, *value.shape[1:])[:, step] for value in values] for step in range(steps)]
+
+
+def in_order(answers):
+    """Arrays of each turn as arrays of all rows."""
+    return [numpy.stack([numpy.asarray(array) for array in arrays], 1).reshape(ROWS, *arrays[0].shape[1:]) for arrays in zip(*answers)]
 
 
 def near(what, ours, wanted):

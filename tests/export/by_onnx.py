@@ -28,6 +28,33 @@ def heads(found, parts):
     return numpy.concatenate(own, 1)
 
 
+def asked(session, given):
+    """Its outputs of all rows, by their names."""
+    outputs = [output.name for output in session.get_outputs() if not output.name.startswith("log_std")]
+    size = next((entry.shape[1] for entry in session.get_inputs() if entry.name == "carry"), 0)
+    carry, found = {}, []
+    for values in against.turns(list(given.values()), size):
+        if size:  # an episode begins, or goes on
+            zeros = numpy.zeros((len(values[0]), size), numpy.float32)
+            carry = {"carry": found[-1][outputs.index("carry_out")] if found else zeros}
+        found.append(session.run(outputs, {**dict(zip(given, values)), **carry}))
+    return dict(zip(outputs, against.in_order(found)))
+
+
+def check_carry(session, given):
+    """Who leaves it out is told, and does not go on without a memory."""
+    names = {entry.name: tuple(entry.shape) for entry in (*session.get_inputs(), *session.get_outputs())}
+    if "carry" not in names:
+        return False
+    assert names["carry"] == names["carry_out"] and "zeros" in session.get_modelmeta().custom_metadata_map["carry"], names
+    try:
+        session.run(None, given)
+    except ValueError as error:
+        assert "carry" in str(error), error
+        return True
+    sys.exit("a recurrent policy has acted without what it carries")
+
+
 def check(run, folder):
     path, model = os.path.join(run, "checkpoints", "final.safetensors"), os.path.join(folder, "policy.onnx")
     name, rng = os.path.basename(run), numpy.random.default_rng(3)
@@ -42,7 +69,7 @@ def check(run, folder):
     outputs = [output.name for output in session.get_outputs()]
     flat, valued = against.flattened(leaves, observation), "value" in outputs
     head, value, actions = against.binary(path, flat, parts, valued)
-    found = dict(zip(outputs, session.run(None, given)))
+    found = asked(session, given)
     worst = against.near(f"{name}: head", heads(found, parts), head)
     if valued:
         worst = max(worst, against.near(f"{name}: value", found["value"], value))
@@ -51,16 +78,21 @@ def check(run, folder):
         mask, file = against.masks(parts, rng, folder)
         tries.append(({"mask": mask.astype(bool)}, against.binary(path, flat, parts, valued, file)[2]))
     for mask, wanted in tries:
-        found = dict(zip(outputs, session.run(None, {**given, **mask})))
+        found = asked(session, {**given, **mask})
         for part, own in zip(parts, wanted):
             ours = found[part.name]
             assert ours.shape == (against.ROWS, *part.shape) and ours.dtype == against.NUMPY.get(part.kind, part.kind), (part.name, ours.dtype)
             against.same(f"{name}: {part.name}", ours, own, part, head)
     check_meta(meta, path)
-    print(f"onnx {name}: {worst:.1e}{', masked' if len(tries) > 1 else ''}")
+    remembers = check_carry(session, given)
+    assert remembers == ("  rnn: none\n" not in against.config(path)[0]), name
+    print(f"onnx {name}: {worst:.1e}{', masked' if len(tries) > 1 else ''}{', recurrent' if remembers else ''}")
     if name == "cartpole-ppo":
-        names = against.page("import numpy, onnxruntime", run, folder)
+        names = against.page("import numpy, onnxruntime\n", run, folder)
         assert names["action"].shape == (1,) and names["logits"].shape == (1, 2)
+    if name == "cartpole-novel-ppo-lstm":
+        names = against.page("import numpy, onnxruntime  #", run, folder)
+        assert names["action"].shape == (1,) and names["carry"].any()
     return len(tries) > 1
 
 

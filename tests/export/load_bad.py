@@ -12,6 +12,7 @@ import pythons  # noqa: E402
 
 pythons.run_with("venv-torch", "torch")
 sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "python"))
+import torch  # noqa: E402
 import tutti_load  # noqa: E402
 from tutti_load import checkpoint, spaces  # noqa: E402
 from short import cartpole  # noqa: E402
@@ -59,6 +60,25 @@ def check_observations():
     refused(ValueError, "obs: ", policy.act, [0.0] * 5)
 
 
+def check_states():
+    """Of a policy that remembers nothing."""
+    policy = tutti_load.policy("run")
+    assert policy.state_size == 0 and policy.initial_state() is None and policy.initial_state(3) is None
+    refused(ValueError, "not recurrent", policy.act, [0.0] * 4, True, None, torch.zeros(2))
+
+
+def check_recurrent():
+    policy = tutti_load.policy("remembers")
+    assert policy.state_size == 24 and policy.initial_state(3).shape == (3, 24) and policy.initial_state().shape == (24,)
+    action, state = policy.act([0.0] * 4)
+    head, other = policy([[0.0] * 4] * 3, policy.initial_state(3))
+    assert action.shape == () and state.shape == (24,) and head.shape == (3, 2) and torch.allclose(other[2], state)
+    assert policy.act([0.0] * 4, state=state.tolist())[1].shape == (24,)
+    for wrong in (torch.zeros(23), torch.zeros(2, 24), torch.zeros(())):
+        refused(ValueError, "state: ", policy.act, [0.0] * 4, True, None, wrong)
+    refused(ValueError, "state: ", policy.state_value, [[0.0] * 4] * 3, torch.zeros(24))
+
+
 def check_spaces():
     words = "{a: {b: float32[2], c: (discrete(3, from -1), uint8[8, 8, 3])}, d: multi_discrete(3, 2, from 1, 0), e: float64}"
     found = spaces.leaves(spaces.parse(words), "obs")
@@ -78,10 +98,13 @@ def main():
         os.chdir(folder)
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
         cartpole("run")
+        cartpole("remembers", "network.rnn=lstm", "network.rnn_size=12")
         with open("run/checkpoints/final.safetensors", "rb") as file:
             check_files(file.read())
         check_runs()
         check_observations()
+        check_states()
+        check_recurrent()
         check_spaces()
         os.chdir("/")
 

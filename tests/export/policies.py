@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Policies of every bundled recipe, of every kind of space and of encoders of every kind of layer: what tutti_load (PyTorch) and an
+"""Policies of every bundled recipe, of every kind of space, of encoders of every kind of layer and of layers that remember: what tutti_load (PyTorch) and an
 exported ONNX model (onnxruntime) make of random observations is what the binary makes of them."""
 
 import glob
@@ -89,6 +89,23 @@ def own(folder):
                     f"normalize: {{obs: {normalize}}}\nnum_envs: 8\n")
 
 
+def recurrent(folder):
+    """LSTMs and GRUs: one for both or one each, behind what is seen or an encoder, before hidden layers or the heads, for every kind of
+    action. From the first weights on the actions differ, however short the run is."""
+    for name, env, network, algorithm in (
+            ("lstm", "CartPole-v1", "{rnn: lstm, rnn_size: 24}", "ppo"),
+            ("lstm-hidden", "Pendulum-v1", "{rnn: lstm, rnn_size: 16, hidden: [16, 8], activation: relu}", "ppo, squash: true"),
+            ("lstm-encoder", f"{PLUGINS}/catch_parts.so", "{rnn: lstm, rnn_size: 16, encoder: [conv 4 3x3 relu], shared: false}", "ppo"),
+            ("gru", "Pendulum-v1", "{rnn: gru, rnn_size: 16, shared: false, hidden: [16]}", "ppo"),
+            ("gru-encoder", f"{PLUGINS}/catch.so", "{rnn: gru, rnn_size: 16, encoder: minatar, hidden: [8]}", "a2c"),
+            ("gru-zoo", f"{PLUGINS}/zoo.so", "{rnn: gru, rnn_size: 16, shared: false}", "ppo")):
+        path = os.path.join(folder, f"{name}.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"env: {env}\nnum_envs: 8\nnetwork: {network}\nalgorithm: {{name: {algorithm}, head_gain: 1}}\n"
+                       f"normalize: {{obs: {'false' if 'catch.so' in env else 'true'}}}\n")
+        yield path
+
+
 def python_of(venv, module):
     """An interpreter that has the module, or None."""
     for python in (os.path.join(SOURCE, "build", venv, "bin", "python3"), sys.executable):
@@ -115,9 +132,10 @@ def main():
         configs = [config for config in configs if "encoder: nature" not in text_of(config) and "gym:" not in text_of(config)]
     wanted = sys.argv[1:]  # by hand: parts of names
     with tempfile.TemporaryDirectory() as folder:
-        os.mkdir(os.path.join(folder, "own"))
-        runs = [make(config, folder) for make, some in ((recipe, configs), (trained, own(os.path.join(folder, "own")))) for config in some
-                if not wanted or any(part in config for part in wanted)]
+        written = os.path.join(folder, "own")
+        os.mkdir(written)
+        runs = [make(config, folder) for make, some in ((recipe, configs), (trained, own(written)), (trained, recurrent(written)))
+                for config in some if not wanted or any(part in config for part in wanted)]
         for check, python, _ in checks:
             if python:
                 subprocess.run([python, os.path.join(SOURCE, "tests", "export", check), *runs], check=True, timeout=250)

@@ -15,7 +15,8 @@ def tutti(*words, limit=None):
     return subprocess.run([TUTTI, *words], capture_output=True, text=True, timeout=100, preexec_fn=lower)
 
 
-def cartpole(run_dir):
-    """A run that has ended, with its checkpoints."""
-    subprocess.run([TUTTI, "run", "CartPole-v1", "--run-dir", run_dir, "--quiet", "--set", "stop.env_steps=3000", "--set",
-                    "stop.return_mean=null"], check=True, stdout=subprocess.DEVNULL, timeout=60)
+def cartpole(run_dir, *more):
+    """A run that has ended, with its checkpoints. more: settings."""
+    settings = [word for setting in ("stop.env_steps=3000", "stop.return_mean=null", *more) for word in ("--set", setting)]
+    subprocess.run([TUTTI, "run", "CartPole-v1", "--run-dir", run_dir, "--quiet", *settings], check=True, stdout=subprocess.DEVNULL,
+                   timeout=60)
