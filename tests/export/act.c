@@ -1,6 +1,6 @@
 /*  act CHECKPOINT STEPS [MASKS] - what a checkpoint's policy makes of observations, as `tutti eval` does it: flattened, not yet normalised
- *  (float [rows][flat]), they come in on stdin. Out go, for each row, the head (float), the critic's value where there is one (float), and
- *  the most probable action as the env gets it, part by part: int32 for each choice, float for each number. To a recurrent policy rows
+ *  (float [rows][flat]), they come in on stdin. Out go, for each row, the head (float), the critic's value where there is one (float),
+ *  what a recurrent policy carries on (float), and the most probable action as the env gets it, part by part: int32 for each choice, float for each number. To a recurrent policy rows
  *  are steps that follow one another, and an episode begins every STEPS of them. MASKS is a file of masks [rows][choices]. For
  *  policies.py. */
 #include <stdio.h>
@@ -153,6 +153,7 @@ static tt_status_t s_act(act_t *self)
     TT_TRY(s_run(self, row, out));
     fwrite(self->head, sizeof *self->head, self->policy.out, stdout);
     fwrite(&self->value, sizeof self->value, critic < spec->towers, stdout);
+    fwrite(self->carry, sizeof *self->carry, self->checkpoint.columns->carry, stdout);
     const uint32_t bits = self->policy.mask_bits;
     if (self->masks && fread(self->mask, 1, bits, self->masks) != bits)
         return tt_err(TT_DATA, "the file of masks has fewer rows");

@@ -73,20 +73,20 @@ def masks(parts, rng, folder):
     return found, path
 
 
-def binary(checkpoint, flat, parts, valued, *mask):
-    """Heads, values (None without), and actions: an array each part."""
+def binary(checkpoint, flat, parts, valued, carry, *mask):
+    """Heads, values (None without), what is carried on (so many numbers), and actions: an array each part."""
     done = subprocess.run([ACT, checkpoint, str(STEPS), *mask], input=flat.tobytes(), capture_output=True, check=True, timeout=60)
     words = numpy.frombuffer(done.stdout, numpy.int32).reshape(ROWS, -1)
     sizes = [part.elements for part in parts]
-    head = words.shape[1] - sum(sizes) - valued
-    floats = numpy.ascontiguousarray(words[:, :head + valued]).view(numpy.float32)
-    actions, at = [], head + valued
+    head = words.shape[1] - sum(sizes) - valued - carry
+    floats = numpy.ascontiguousarray(words[:, :head + valued + carry]).view(numpy.float32)
+    actions, at = [], head + valued + carry
     for part, size in zip(parts, sizes):
         own = words[:, at:at + size]
         discrete = part.n or part.kind == "multi_binary"
         actions.append(own if discrete else numpy.ascontiguousarray(own).view(numpy.float32))
         at += size
-    return floats[:, :head], floats[:, head] if valued else None, actions
+    return floats[:, :head], floats[:, head] if valued else None, floats[:, head + valued:], actions
 
 
 def turns(values, recurrent):
@@ -103,7 +103,7 @@ def in_order(answers):
 def near(what, ours, wanted):
     """Numbers that are the same to rounding, measured by the largest: a dueling head's small ones are differences."""
     ours = numpy.asarray(ours).reshape(wanted.shape)
-    worst = float(abs(ours - wanted).max() / (1 + abs(wanted).max()))
+    worst = float(abs(ours - wanted).max(initial=0) / (1 + abs(wanted).max(initial=0)))
     if not worst <= NEAR:
         sys.exit(f"{what}: differs by {worst}: {ours[:3]} {wanted[:3]}")
     return worst

@@ -28,11 +28,14 @@ def heads(found, parts):
     return numpy.concatenate(own, 1)
 
 
+def carried_by(session):
+    return next((entry.shape[1] for entry in session.get_inputs() if entry.name == "carry"), 0)
+
+
 def asked(session, given):
     """Its outputs of all rows, by their names."""
     outputs = [output.name for output in session.get_outputs() if not output.name.startswith("log_std")]
-    size = next((entry.shape[1] for entry in session.get_inputs() if entry.name == "carry"), 0)
-    carry, found = {}, []
+    carry, found, size = {}, [], carried_by(session)
     for values in against.turns(list(given.values()), size):
         if size:  # an episode begins, or goes on
             zeros = numpy.zeros((len(values[0]), size), numpy.float32)
@@ -68,15 +71,18 @@ def check(run, folder):
     given = {leaf.name: value for leaf, value in zip(leaves, observation)}
     outputs = [output.name for output in session.get_outputs()]
     flat, valued = against.flattened(leaves, observation), "value" in outputs
-    head, value, actions = against.binary(path, flat, parts, valued)
+    size = carried_by(session)
+    head, value, carried, actions = against.binary(path, flat, parts, valued, size)
     found = asked(session, given)
     worst = against.near(f"{name}: head", heads(found, parts), head)
+    if size:
+        worst = max(worst, against.near(f"{name}: carry_out", found["carry_out"], carried))
     if valued:
         worst = max(worst, against.near(f"{name}: value", found["value"], value))
     tries = [({}, actions)]
     if "mask" in [entry.name for entry in session.get_inputs()] + [entry.name for entry in session.get_overridable_initializers()]:
         mask, file = against.masks(parts, rng, folder)
-        tries.append(({"mask": mask.astype(bool)}, against.binary(path, flat, parts, valued, file)[2]))
+        tries.append(({"mask": mask.astype(bool)}, against.binary(path, flat, parts, valued, size, file)[3]))
     for mask, wanted in tries:
         found = asked(session, {**given, **mask})
         for part, own in zip(parts, wanted):

@@ -23,7 +23,8 @@ def pair(policy, found):
 
 
 def asked(policy, observation, parts, mask=None, greedy=True):
-    """Of all rows: heads, values (of a policy without a critic the heads once more), and actions, an array each part."""
+    """Of all rows: heads, values (of a policy without a critic the heads once more), states that are carried on, and actions, an array
+    each part."""
     state, found = None, []
     for *values, allowed in against.turns([*observation, numpy.zeros(against.ROWS) if mask is None else mask], policy.state_size):
         given, allowed = spaces.build(policy.obs_space, iter(values)), None if mask is None else allowed
@@ -31,10 +32,10 @@ def asked(policy, observation, parts, mask=None, greedy=True):
         actions, same = pair(policy, policy.act(given, greedy, allowed, state))
         assert after is None or (torch.equal(after, same) and after.shape == (len(values[0]), policy.state_size)), after.shape
         value = policy.state_value(given, state) if hasattr(policy, "critic") else head
-        found.append([head, value, *(spaces.pick(actions, part.path) for part in parts)])
+        found.append([head, value, head[:, :0] if after is None else after, *(spaces.pick(actions, part.path) for part in parts)])
         state = after
-    head, value, *actions = against.in_order(found)
-    return head, value, actions
+    head, value, carried, *actions = against.in_order(found)
+    return head, value, carried, actions
 
 
 def one_of(policy, observation):
@@ -58,7 +59,7 @@ def check_drawn(policy, observation, parts, mask, best):
         except ValueError:
             return
         sys.exit("a policy of values has drawn an action")
-    drawn = asked(policy, observation, parts, mask, greedy=False)[2]
+    drawn = asked(policy, observation, parts, mask, greedy=False)[3]
     pairs = [(ours.reshape(own.shape), own) for ours, own in zip(drawn, best)]
     if all((ours == own).all() for ours, own in pairs):
         sys.exit("what is drawn is always the most probable")
@@ -77,17 +78,17 @@ def check(run, folder):
     assert bool(policy.state_size) == ("  rnn: none\n" not in against.config(path)[0]), name
     observation = list(against.observed(leaves, rng, path))
     flat, valued = against.flattened(leaves, observation), hasattr(policy, "critic")
-    head, value, actions = against.binary(path, flat, parts, valued)
-    our_head, our_value, _ = asked(policy, observation, parts)
-    worst = against.near(f"{name}: head", our_head, head)
+    head, value, carried, actions = against.binary(path, flat, parts, valued, policy.state_size)
+    our_head, our_value, our_carried, _ = asked(policy, observation, parts)
+    worst = max(against.near(f"{name}: head", our_head, head), against.near(f"{name}: state", our_carried, carried))
     if valued:
         worst = max(worst, against.near(f"{name}: value", our_value, value))
     tries = [(None, actions)]
     if tutti_load.Checkpoint(path).setting("space", "mask") == "true":
         mask, file = against.masks(parts, rng, folder)
-        tries.append((mask, against.binary(path, flat, parts, valued, file)[2]))
+        tries.append((mask, against.binary(path, flat, parts, valued, policy.state_size, file)[3]))
     for mask, wanted in tries:
-        for part, ours, own in zip(parts, asked(policy, observation, parts, mask)[2], wanted):
+        for part, ours, own in zip(parts, asked(policy, observation, parts, mask)[3], wanted):
             against.same(f"{name}: {part.name}", ours, own, part, head)
     one_of(policy, observation)
     check_drawn(policy, observation, parts, *tries[-1])

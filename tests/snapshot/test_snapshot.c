@@ -339,6 +339,35 @@ static void test_another_shape_is_refused(void **state)
     tt_st_destroy(&file);
 }
 
+/*  Who acts needs no critic, nor what it alone reads. */
+static void test_a_critic_may_be_lacking(void **state)
+{
+    static const struct {
+        const char *name;
+        bool needed;
+    } lacking[] = {{"critic.8.bias", false}, {"critic_encoder.0.bias", false}, {"critic_gru.bias_hh_l0", false},
+        {"actor_gru.bias_hh_l0", true}, {"gru.bias_hh_l0", true}, {"critics.0.bias", true}};
+    fixture_t *f = *state;
+    s_encode(f);
+    tt_st_t *file = NULL;
+    assert_ok(tt_st_decode(&file, f->bytes.data, f->bytes.size));
+    tt_tensor_t tensor[16];
+    const size_t count = f->full.tensors;
+    assert_true(count < TT_COUNT(tensor));
+    memcpy(tensor, f->full.tensor, count * sizeof *tensor);
+    tensor[count] = tensor[count - 1];
+    float *params = tt_array0(f->full.param_count, sizeof *params);
+    for (size_t i = 0; i < TT_COUNT(lacking); i++) {
+        snprintf(tensor[count].name, sizeof tensor->name, "%s", lacking[i].name);
+        assert_int_equal(
+            tt_snapshot_weights(file, tensor, count + 1, false, params), lacking[i].needed ? TT_DATA : TT_OK);
+        assert_int_equal(tt_snapshot_weights(file, tensor, count + 1, true, params), TT_DATA);
+        assert_non_null(strstr(tt_err_text(), lacking[i].name));
+    }
+    free(params);
+    tt_st_destroy(&file);
+}
+
 static void test_another_network_is_refused(void **state)
 {
     fixture_t *f = *state;
@@ -443,6 +472,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_weights_are_shaped_as_pytorch_shapes_them, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_pictures_are_shaped_as_pytorch_shapes_them, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_another_shape_is_refused, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_critic_may_be_lacking, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_another_network_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_weight_that_is_not_finite_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_cut_anywhere_it_is_refused, s_setup, s_teardown),
