@@ -4,6 +4,9 @@
     policy = tutti_load.policy("runs/cartpole-ppo-1")   # or a .safetensors file of a run
     action = policy.act(observation)
 
+    state = policy.initial_state()                           # of a recurrent policy, where an episode begins
+    action, state = policy.act(observation, state=state)
+
 What it needs besides torch is in the file: the network's layers, the spaces, the normaliser, the weights."""
 
 from .checkpoint import Checkpoint, find

@@ -94,6 +94,7 @@ def recurrent(folder):
     action. From the first weights on the actions differ, however short the run is."""
     for name, env, network, algorithm in (
             ("lstm", "CartPole-v1", "{rnn: lstm, rnn_size: 24}", "ppo"),
+            ("lstm-stacked", "{id: CartPole-v1, stack: 3}", "{rnn: lstm, rnn_size: 16}", "ppo"),
             ("lstm-hidden", "Pendulum-v1", "{rnn: lstm, rnn_size: 16, hidden: [16, 8], activation: relu}", "ppo, squash: true"),
             ("lstm-encoder", f"{PLUGINS}/catch_parts.so", "{rnn: lstm, rnn_size: 16, encoder: [conv 4 3x3 relu], shared: false}", "ppo"),
             ("gru", "Pendulum-v1", "{rnn: gru, rnn_size: 16, shared: false, hidden: [16]}", "ppo"),

@@ -44,8 +44,10 @@ def replay(session, seed, steps):
     env = gymnasium.make("CartPole-v1")
     obs, _ = env.reset(seed=seed)
     total, end = 0.0, False
+    carry = {entry.name: numpy.zeros((1, entry.shape[1]), numpy.float32) for entry in session.get_inputs() if entry.name == "carry"}
     for step in steps:
-        action, = session.run(["action"], {"obs": obs[None]})
+        action, *carried = session.run(["action", *(["carry_out"] if carry else [])], {"obs": obs[None], **carry})
+        carry = dict(zip(carry, carried))
         assert not end and int(action[0]) == step["action"], (seed, total)
         obs, reward, terminated, truncated, _ = env.step(action[0])
         total, end = total + reward, terminated or truncated
@@ -53,27 +55,31 @@ def replay(session, seed, steps):
     return total
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = folder
-        logs, run, model = (os.path.join(folder, name) for name in ("logs", "run", "policy.onnx"))
-        config = os.path.join(folder, "logged.yaml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(f"env: {{id: gym:logged_env:Logged-v0, python: {sys.executable}, path: {HERE}, workers: 1, args: {{folder: {logs}}}}}\n"
-                       f"num_envs: 4\nseed: 3\nstop: {{env_steps: 8000}}\n")
-        os.mkdir(logs)
-        tutti("run", config, "--run-dir", run, "--quiet")
-        for path in glob.glob(os.path.join(logs, "*")):
-            os.unlink(path)
-        said = json.loads(tutti("eval", run, "--episodes", str(EPISODES), "--output", "json"))
-        tutti("export", run, "--onnx", model)
-        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-        episodes = list(filter(None, map(first_episode, glob.glob(os.path.join(logs, "*")))))
-        returns = [replay(session, seed, steps) for seed, steps in episodes]
-    print(f"returns {sorted(returns)}; eval: mean {said['return_mean']} of {said['return_min']} to {said['return_max']}")
+def check(folder, network):
+    logs, run, model, config = (os.path.join(folder, name) for name in ("logs", "run", "policy.onnx", "logged.yaml"))
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f"env: {{id: gym:logged_env:Logged-v0, python: {sys.executable}, path: {HERE}, workers: 1, args: {{folder: {logs}}}}}\n"
+                   f"num_envs: 4\nseed: 3\nstop: {{env_steps: 8000}}\nnetwork: {network}\n")
+    os.mkdir(logs)
+    tutti("run", config, "--run-dir", run, "--quiet")
+    for path in glob.glob(os.path.join(logs, "*")):
+        os.unlink(path)
+    said = json.loads(tutti("eval", run, "--episodes", str(EPISODES), "--output", "json"))
+    tutti("export", run, "--onnx", model)
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    episodes = list(filter(None, map(first_episode, glob.glob(os.path.join(logs, "*")))))
+    returns = [replay(session, seed, steps) for seed, steps in episodes]
+    print(f"{network}: returns {sorted(returns)}; eval: mean {said['return_mean']} of {said['return_min']} to {said['return_max']}")
     assert len(returns) == EPISODES and len(set(seed for seed, _ in episodes)) == EPISODES
     assert abs(numpy.mean(returns) - said["return_mean"]) < 1e-9
     assert (min(returns), max(returns)) == (said["return_min"], said["return_max"])
+
+
+def main():
+    for network in ("{}", "{rnn: lstm, rnn_size: 16, shared: false}"):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["XDG_STATE_HOME"] = folder
+            check(folder, network)
 
 
 if __name__ == "__main__":
