@@ -72,6 +72,49 @@ static void run_layers(const reference_t *self, uint32_t t, const double *params
     free(y);
 }
 
+/*  x[in] and what is carried to the gates of one side. */
+static void gates_of(
+    const reference_t *self, uint32_t t, const char *side, const double *params, const double *x, double *gates)
+{
+    const tt_tensor_t *w = find(self, "%s.weight_%s_l0", self->spec->tower[t].name, side);
+    const tt_tensor_t *b = find(self, "%s.bias_%s_l0", self->spec->tower[t].name, side);
+    for (uint32_t o = 0; o < w->cols; o++) {
+        gates[o] = params[b->offset + o];
+        for (uint32_t i = 0; i < w->rows; i++)
+            gates[o] += x[i] * params[w->offset + i * w->cols + o];
+    }
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/*  As torch.nn.LSTM's and torch.nn.GRU's documentation has it. */
+static void run_recurrent(const reference_t *self, uint32_t t, const double *params, double *x)
+{
+    const uint32_t H = self->spec->tower[t].hidden[0];
+    tt_net_spec_t before = *self->spec;
+    before.towers = t;
+    const uint32_t at = tt_net_carry(&before);
+    const double *h = self->carry + at, *c = h + H;
+    double *ih = malloc(8 * (size_t)H * sizeof *ih), *hh = ih + 4 * (size_t)H;
+    gates_of(self, t, "ih", params, x, ih);
+    gates_of(self, t, "hh", params, h, hh);
+    for (uint32_t u = 0; u < H; u++)
+        if (self->spec->tower[t].kind == TT_TOWER_LSTM) {
+            double *to = self->carried + at + H;
+            to[u] =
+                sigmoid(ih[H + u] + hh[H + u]) * c[u] + sigmoid(ih[u] + hh[u]) * tanh(ih[2 * H + u] + hh[2 * H + u]);
+            x[u] = sigmoid(ih[3 * H + u] + hh[3 * H + u]) * tanh(to[u]);
+        } else {
+            const double r = sigmoid(ih[u] + hh[u]), z = sigmoid(ih[H + u] + hh[H + u]);
+            x[u] = (1 - z) * tanh(ih[2 * H + u] + r * hh[2 * H + u]) + z * h[u];
+        }
+    memcpy(self->carried + at, x, H * sizeof *x);
+    free(ih);
+}
+
 /*  From the observation through every trunk below tower t, one after the other. */
 static void run_tower(const reference_t *self, uint32_t t, const double *params, const float *obs, double *x)
 {
@@ -84,7 +127,10 @@ static void run_tower(const reference_t *self, uint32_t t, const double *params,
         x[i] = (double)obs[i];
     if (tower->from)
         run_tower(self, tower->from - 1, params, obs, x);
-    run_layers(self, t, params, x);
+    if (tt_tower_recurs(tower->kind))
+        run_recurrent(self, t, params, x);
+    else
+        run_layers(self, t, params, x);
 }
 
 /*  In `out` the heads of the towers before it stand one behind the other. */
@@ -119,23 +165,52 @@ void reference_forward(const reference_t *self, const double *params, const floa
     free(x);
 }
 
+/*  Of one row; out: its heads. */
+static double row_loss(const reference_t *self, const double *params, uint32_t row, const double *out)
+{
+    double loss = 0;
+    uint32_t output = 0;
+    for (uint32_t t = 0; t < self->spec->towers; t++) {
+        const tt_tower_t *tower = &self->spec->tower[t];
+        for (uint32_t a = 0; a < tower->out; a++, output++) {
+            const double *log_std =
+                a < tower->log_std ? params + find(self, "%s.log_std", tower->name)->offset + a : NULL;
+            const double error = out[output] - (double)fixture_target(row, output);
+            if (fixture_trained(self->spec, t))
+                loss += 0.5 * (log_std ? exp(-*log_std) : 1.0) * error * error;
+        }
+    }
+    return loss;
+}
+
 double reference_loss(
     const reference_t *self, const double *params, const float *const *obs, const uint32_t *row, size_t rows)
 {
     double loss = 0, *out = calloc(fixture_outs(self->spec), sizeof *out);
     for (size_t k = 0; k < rows; k++) {
-        uint32_t output = 0;
         reference_forward(self, params, obs[k], out);
-        for (uint32_t t = 0; t < self->spec->towers; t++) {
-            const tt_tower_t *tower = &self->spec->tower[t];
-            for (uint32_t a = 0; a < tower->out; a++, output++) {
-                const double *log_std =
-                    a < tower->log_std ? params + find(self, "%s.log_std", tower->name)->offset + a : NULL;
-                const double error = out[output] - (double)fixture_target(row[k], output);
-                if (fixture_trained(self->spec, t))
-                    loss += 0.5 * (log_std ? exp(-*log_std) : 1.0) * error * error;
-            }
-        }
+        loss += row_loss(self, params, row[k], out);
+    }
+    free(out);
+    return loss;
+}
+
+double reference_sequence(const reference_t *self, const double *params, const float *const *obs, const uint32_t *row,
+    size_t rows, const float *carry, const uint8_t *begins)
+{
+    const size_t C = tt_net_carry(self->spec);
+    double loss = 0, *out = calloc(fixture_outs(self->spec) + 2 * C, sizeof *out);
+    double *before = out + fixture_outs(self->spec), *after = before + C;
+    reference_t step = *self;
+    step.carry = before;
+    step.carried = after;
+    for (size_t i = 0; i < C; i++)
+        after[i] = (double)carry[i];
+    for (size_t k = 0; k < rows; k++) {
+        for (size_t i = 0; i < C; i++)
+            before[i] = begins[row[k]] ? 0 : after[i];
+        reference_forward(&step, params, obs[k], out);
+        loss += row_loss(self, params, row[k], out);
     }
     free(out);
     return loss;

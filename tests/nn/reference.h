@@ -7,6 +7,8 @@ typedef struct {
     const tt_net_spec_t *spec;
     const tt_tensor_t *tensors;
     size_t tensor_count;
+    const double *carry; /* of a recurrent network: [tt_net_carry] into a row, and out of it */
+    double *carried;
 } reference_t;
 
 /*  What encoder t gives; returns how many numbers. */
@@ -18,3 +20,6 @@ void reference_forward(const reference_t *self, const double *params, const floa
 /*  The loss of fixture.h over rows. */
 double reference_loss(
     const reference_t *self, const double *params, const float *const *obs, const uint32_t *row, size_t rows);
+/*  Of a recurrent network's: rows of one sequence, what is carried into the first, and where episodes begin, by number. */
+double reference_sequence(const reference_t *self, const double *params, const float *const *obs, const uint32_t *row,
+    size_t rows, const float *carry, const uint8_t *begins);

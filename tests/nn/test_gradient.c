@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "common/base/mem.h"
-#include "tests/nn/fixture.h"
+#include "tests/nn/recurrent_fixture.h"
 #include "tests/nn/reference.h"
 
 static double *doubles(const place_t *place, const tt_net_t *net)
@@ -102,8 +102,62 @@ static void test_against_reference(void **state)
     fixture_close(&place);
 }
 
+/* ---- sequences ------------------------------------------------------------------------------------------------------ */
+
+static double sequences_loss(const recurrent_t *world, const reference_t *ref, const double *params)
+{
+    const size_t C = tt_net_carry(ref->spec);
+    double loss = 0;
+    for (uint32_t q = 0; q < world->sequences; q++) {
+        const size_t first = (size_t)q * world->length;
+        const uint32_t *row = world->rows.row + first;
+        loss += reference_sequence(
+            ref, params, world->rows.plain + first, row, world->length, world->carry + row[0] * C, world->begins);
+    }
+    return loss;
+}
+
+static void check_sequences(const place_t *place, const tt_net_spec_t *spec, uint32_t sequences, uint32_t length)
+{
+    const double h = 1e-6;
+    const size_t count = tt_net_param_count(spec), stride = count < 40 ? 1 : count / 40;
+    recurrent_t world;
+    recurrent_open(&world, place, spec, sequences, length);
+    reference_t ref = {.spec = spec};
+    ref.tensors = tt_net_tensors(world.net, &ref.tensor_count);
+    double *params = doubles(place, world.net);
+    float *grad = recurrent_grad(&world, 1);
+    assert_close((double)grad[tt_net_stats_offset(spec)], sequences_loss(&world, &ref, params), 1e-5, "statistics", 0);
+    for (size_t i = 0; i < count; i += stride) {
+        const double kept = params[i];
+        params[i] = kept + h;
+        const double up = sequences_loss(&world, &ref, params);
+        params[i] = kept - h;
+        const double down = sequences_loss(&world, &ref, params);
+        params[i] = kept;
+        assert_close((double)grad[i], (up - down) / (2 * h), 3e-5, "gradient", i);
+    }
+    free(grad);
+    free(params);
+    recurrent_close(&world);
+}
+
+static void test_sequences(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < recurrent_spec_count; s++)
+        for (uint32_t big = 0; big < 2; big++) {
+            place_t place;
+            fixture_open(&place, 1);
+            check_sequences(&place, &recurrent_specs[s], big ? 33 : 2, big ? 2 : 12);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_reference)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_reference),
+        cmocka_unit_test(test_sequences),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

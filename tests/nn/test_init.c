@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "tests/nn/fixture.h"
+#include "tests/nn/recurrent_fixture.h"
 
 enum { SEED = 5, MANY = 64 /* numbers that are enough to speak of their spread */ };
 #define LOG_STD0 (-0.5f)
@@ -39,7 +39,8 @@ static void s_check_tower(
         if (weight->kind == TT_TENSOR_TABLE)
             continue; /* normals, whatever the init: test_spec.c */
         const bool head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count;
-        const double bound = (head ? gain : 1) / sqrt(weight->rows);
+        const uint32_t inputs = tt_tower_recurs(tower->kind) ? tower->hidden[0] : weight->rows;
+        const double bound = (head ? gain : 1) / sqrt(inputs);
         if (weight->kind == TT_TENSOR_NORM) {
             assert_true(params[weight->offset] == 1 && params[bias->offset] == 0);
             continue;
@@ -92,6 +93,8 @@ static void test_uniform(void **state)
     fixture_open(&place, 1);
     for (size_t s = 0; s < fixture_spec_count; s++)
         s_check(&place, fixture_specs[s]);
+    for (size_t s = 0; s < recurrent_spec_count; s++)
+        s_check(&place, recurrent_specs[s]);
     fixture_close(&place);
 }
 

@@ -7,13 +7,14 @@
 #include "common/base/vmath.h"
 #include "common/nn/math/activation.h"
 #include "common/nn/math/opt.h"
+#include "common/nn/math/recurrent.h"
 #include "common/nn/math/widen.h"
 #include "tests/nn/ops_fixture.h"
 
 #ifdef __SANITIZE_ADDRESS__
-enum { PATTERNS = 1 << 12 };
+enum { PATTERNS = 1 << 12, CELLS = 16 };
 #else
-enum { PATTERNS = 1 << 20 };
+enum { PATTERNS = 1 << 20, CELLS = 256 };
 #endif
 
 /*  Ends and turning points: of float, of tanh's clamp, of where moments settle. */
@@ -205,6 +206,171 @@ static void test_clip(void **state)
     assert_true(tt_clip_factor(0.5f, 5.0f) == 0.5f / (5.0f + 1e-6f));
 }
 
+/* ---- recurrent layers ------------------------------------------------------------------------------------------------ */
+
+/*  Rows of units that end in the middle of a vector; numbers of every kind, in rows that begin anywhere. */
+enum { UNITS = 37, UNITS16 = 48, GATES = 4, ROW_GATES = GATES * UNITS + 12, ARRAYS = 7 };
+
+/*  What a kernel reads and writes: gates, hh; h_before, c_before (in), h, c and squashed, or d_h, d_c and squashed. */
+typedef struct {
+    float *gates, *hh, *unit[ARRAYS - 2];
+} cells_t;
+
+static float *s_cell_numbers(uint32_t what, size_t row, size_t used)
+{
+    float *numbers = tt_aligned0(CELLS * row * sizeof *numbers);
+    for (size_t r = 0; r < CELLS; r++)
+        for (size_t u = 0; u < used; u++) {
+            const size_t i = r * used + u, ends = 2 * TT_COUNT(s_ends);
+            const bool all = r % 2; /* else small ones, of which little vanishes */
+            uint32_t word[4];
+            tt_draw(word, 3, TT_STREAM_TEST, what, i);
+            numbers[r * row + u] = all ? s_number(what, i % (3 * ends)) : 8 * tt_unit_f32(word[0]) - 4;
+        }
+    return numbers;
+}
+
+static cells_t s_cells(void)
+{
+    cells_t self = {.gates = s_cell_numbers(10, ROW_GATES, ROW_GATES), .hh = s_cell_numbers(11, ROW_GATES, ROW_GATES)};
+    for (uint32_t i = 0; i < ARRAYS - 2; i++)
+        self.unit[i] = s_cell_numbers(12 + i, UNITS16, UNITS);
+    return self;
+}
+
+static void s_free_cells(cells_t *self)
+{
+    free(self->gates);
+    free(self->hh);
+    for (uint32_t i = 0; i < ARRAYS - 2; i++)
+        free(self->unit[i]);
+}
+
+static tt_cell_t s_job(const cells_t *cells, bool back)
+{
+    return (tt_cell_t){.rows = CELLS,
+        .units = UNITS,
+        .row = UNITS16,
+        .gates_row = ROW_GATES,
+        .gates = cells->gates,
+        .hh = cells->hh,
+        .h_before = cells->unit[0],
+        .c_before = cells->unit[1],
+        .h = back ? NULL : cells->unit[2],
+        .c = back ? NULL : cells->unit[3],
+        .squashed = cells->unit[4],
+        .d_h = back ? cells->unit[2] : NULL,
+        .d_c = back ? cells->unit[3] : NULL};
+}
+
+static void s_lstm(const tt_cell_t *s, float *gates, const float *hh, size_t u)
+{
+    const tt_lstm_gates_t ih = {gates[0], gates[UNITS], gates[2 * UNITS], gates[3 * UNITS]};
+    const tt_lstm_t to =
+        tt_lstm(&ih, &(tt_lstm_gates_t){hh[0], hh[UNITS], hh[2 * UNITS], hh[3 * UNITS]}, s->c_before[u]);
+    gates[0] = to.gates.i;
+    gates[UNITS] = to.gates.f;
+    gates[2 * UNITS] = to.gates.g;
+    gates[3 * UNITS] = to.gates.o;
+    s->c[u] = to.c;
+    s->squashed[u] = to.squashed;
+    s->h[u] = to.h;
+}
+
+static void s_lstm_back(const tt_cell_t *s, float *gates, size_t u)
+{
+    const tt_lstm_gates_t gave = {gates[0], gates[UNITS], gates[2 * UNITS], gates[3 * UNITS]};
+    const tt_lstm_gates_t to = tt_lstm_back(&gave, s->c_before[u], s->squashed[u], s->d_h[u], &s->d_c[u]);
+    gates[0] = to.i;
+    gates[UNITS] = to.f;
+    gates[2 * UNITS] = to.g;
+    gates[3 * UNITS] = to.o;
+}
+
+static void s_put_gates(float *to, tt_gru_gates_t gates)
+{
+    to[0] = gates.r;
+    to[UNITS] = gates.z;
+    to[2 * UNITS] = gates.n;
+}
+
+static void s_gru(const tt_cell_t *s, float *gates, const float *hh, size_t u)
+{
+    tt_gru_gates_t gave;
+    s->h[u] = tt_gru(&(tt_gru_gates_t){gates[0], gates[UNITS], gates[2 * UNITS]},
+        &(tt_gru_gates_t){hh[0], hh[UNITS], hh[2 * UNITS]}, s->h_before[u], &gave);
+    s_put_gates(gates, gave);
+}
+
+static void s_gru_back(const tt_cell_t *s, float *gates, float *hh, size_t u)
+{
+    const tt_gru_gates_t gave = {gates[0], gates[UNITS], gates[2 * UNITS]};
+    float d_hh_n;
+    const tt_gru_gates_t to = tt_gru_back(&gave, hh[2 * UNITS], s->h_before[u], &s->d_h[u], &d_hh_n);
+    s_put_gates(gates, to);
+    s_put_gates(hh, (tt_gru_gates_t){to.r, to.z, d_hh_n});
+}
+
+/*  All units of all rows, one by one. */
+static void s_one_by_one(const tt_cell_t *s, bool lstm)
+{
+    for (size_t r = 0; r < CELLS; r++)
+        for (size_t u = 0; u < UNITS; u++) {
+            float *gates = s->gates + r * ROW_GATES + u, *hh = s->hh + r * ROW_GATES + u;
+            if (s->d_h && lstm)
+                s_lstm_back(s, gates, r * UNITS16 + u);
+            else if (s->d_h)
+                s_gru_back(s, gates, hh, r * UNITS16 + u);
+            else if (lstm)
+                s_lstm(s, gates, hh, r * UNITS16 + u);
+            else
+                s_gru(s, gates, hh, r * UNITS16 + u);
+        }
+}
+
+/*  Every array, with what lies behind its units: zeros still, and what stood behind the gates. */
+static void s_compare_cells(const tt_kernels_t *kernels, const char *what, void (*kernel)(const tt_cell_t *), bool back)
+{
+    cells_t expected = s_cells(), got = s_cells();
+    const tt_cell_t wanted = s_job(&expected, back), job = s_job(&got, back);
+    kernel(&job);
+    s_one_by_one(&wanted, kernel == kernels->lstm || kernel == kernels->lstm_back);
+    ops_assert_same(expected.gates, got.gates, (size_t)CELLS * ROW_GATES, kernels->name, what);
+    ops_assert_same(expected.hh, got.hh, (size_t)CELLS * ROW_GATES, kernels->name, what);
+    for (uint32_t i = 0; i < ARRAYS - 2; i++)
+        ops_assert_same(expected.unit[i], got.unit[i], (size_t)CELLS * UNITS16, kernels->name, what);
+    s_free_cells(&expected);
+    s_free_cells(&got);
+}
+
+static void s_recurrent(const tt_kernels_t *kernels, uint32_t seed)
+{
+    (void)seed;
+    s_compare_cells(kernels, "LSTM", kernels->lstm, false);
+    s_compare_cells(kernels, "LSTM, back", kernels->lstm_back, true);
+    s_compare_cells(kernels, "GRU", kernels->gru, false);
+    s_compare_cells(kernels, "GRU, back", kernels->gru_back, true);
+}
+
+static void test_recurrent(void **state)
+{
+    (void)state;
+    ops_on_builds(s_recurrent, 1);
+}
+
+/*  The sigmoid against libm's exp in double, and at its ends. */
+static void test_sigmoid(void **state)
+{
+    (void)state;
+    for (int i = -2000; i <= 2000; i++) {
+        const float x = (float)i / 50;
+        assert_true(fabs((double)tt_sigmoidf(x) - 1 / (1 + exp(-(double)x))) < 3e-7);
+    }
+    assert_true(tt_sigmoidf(0.0f) == 0.5f && tt_sigmoidf(-0.0f) == 0.5f && isnan(tt_sigmoidf(NAN)));
+    assert_true(tt_sigmoidf(INFINITY) <= 1.0f && tt_sigmoidf(-INFINITY) >= 0.0f);
+    assert_true(tt_sigmoidf(INFINITY) > 0.9999998f && tt_sigmoidf(-INFINITY) < 2e-7f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +378,8 @@ int main(void)
         cmocka_unit_test(test_widen),
         cmocka_unit_test(test_optimisers),
         cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_sigmoid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

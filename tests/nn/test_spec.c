@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "tests/nn/fixture.h"
+#include "tests/nn/recurrent_fixture.h"
 
 static void test_bad_shapes(void **state)
 {
     const tt_tower_t v = {.name = "v", .out = 1}, trunk = {.name = "trunk", .hidden_count = 1, .hidden = {4}};
+    const tt_tower_t r = {.name = "r", .kind = TT_TOWER_GRU, .hidden_count = 1, .hidden = {4}};
     const tt_tower_t a = {.name = "a", .out = 3}, q = {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 1};
     const struct {
         tt_net_spec_t spec;
@@ -51,8 +52,27 @@ static void test_bad_shapes(void **state)
              .towers = 3,
              .tower = {v, {.name = "w", .out = 1, .group = 1}, {.name = "x", .out = 1, .group = 0}}},
             "x is in group 0; 1 or one more"},
-        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)3}}},
-            "v: kind 3 is unknown"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)5}}},
+            "v: kind 5 is unknown"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_LSTM}}}, "r has neither"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_LSTM, .hidden_count = 2, .hidden = {4, 4}}}},
+            "r recurs: it has one number of units, and no head"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_GRU, .hidden_count = 1, .out = 1}}},
+            "r recurs: it has one number of units, and no head"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_GRU, .hidden_count = 1}}}, "r has 0 units"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_GRU, .hidden_count = 1, .noise = 1}}},
+            "r: noise 1; "},
+        {{.obs = 0, .towers = 1, .tower = {r}}, "the observation has 0 units"},
+        {{.obs = TT_UNITS_MAX + 1, .towers = 1, .tower = {r}}, "the observation has 65537 units"},
+        {{.obs = 1,
+             .towers = 2,
+             .tower = {v, {.name = "s", .kind = TT_TOWER_LSTM, .from = 1, .hidden_count = 1, .hidden = {4}}}},
+            "s reads v, which has a head"},
+        {{.obs = 1,
+             .towers = 3,
+             .tower = {r, {.name = "trunk", .from = 1, .hidden_count = 1, .hidden = {4}},
+                 {.name = "s", .kind = TT_TOWER_LSTM, .from = 2, .hidden_count = 1, .hidden = {4}}}},
+            "s reads r, and both recur"},
         {{.obs = 1, .towers = 1, .tower = {q}}, "q: its value is tower 0, which does not come before it"},
         {{.obs = 1, .towers = 2, .tower = {v, q}}, "q: its advantage is tower 1, which does not"},
         {{.obs = 1, .towers = 2, .tower = {v, {.name = "q", .kind = TT_TOWER_DUELING, .out = 1}}},
@@ -206,6 +226,8 @@ static void test_layout(void **state)
     fixture_open(&place, 1);
     for (size_t s = 0; s < fixture_spec_count; s++)
         check_layout(&place, &fixture_specs[s]);
+    for (size_t s = 0; s < recurrent_spec_count; s++)
+        check_layout(&place, &recurrent_specs[s]);
     fixture_close(&place);
 }
 
@@ -287,6 +309,66 @@ static void test_dueling(void **state)
     }
 }
 
+/*  All tensors of a recurrent tower behind a trunk, and what it carries and multiplies. */
+static void test_recurrent(void **state)
+{
+    (void)state;
+    const struct {
+        const char *name;
+        uint32_t rows, cols;
+    } want[] = {{"lstm.weight_ih_l0", 13, 4 * 19}, {"lstm.bias_ih_l0", 1, 4 * 19}, {"lstm.weight_hh_l0", 19, 4 * 19},
+        {"lstm.bias_hh_l0", 1, 4 * 19}, {"high.0.weight", 19, 11}};
+    place_t place;
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, &recurrent_specs[4]);
+    size_t count = 0;
+    const tt_tensor_t *tensors = tt_net_tensors(net, &count), *first = find(net, want[0].name);
+    for (size_t i = 0; i < TT_COUNT(want); i++) {
+        assert_string_equal(first[i].name, want[i].name);
+        assert_int_equal(first[i].rows, want[i].rows);
+        assert_int_equal(first[i].cols, want[i].cols);
+        assert_int_equal(first[i].kind, i % 2 ? TT_TENSOR_VECTOR : TT_TENSOR_DENSE);
+    }
+    assert_ptr_equal(first, tensors + 8); /* two layers of "low", two of "apart" */
+    assert_int_equal(count, 8 + 4 + 2 + 2 + 2);
+    assert_int_equal(tt_net_carry(&recurrent_specs[4]), 2 * 19);
+    assert_int_equal(tt_net_carry(&recurrent_specs[6]), 2 * 17 + 33);
+    assert_int_equal(tt_net_carry(&fixture_specs[0]), 0);
+    assert_int_equal(tt_net_tower_work(&recurrent_specs[4], 2), (13 + 19) * 4 * 19);
+    assert_int_equal(tt_net_tower_work(&recurrent_specs[6], 2), (9 + 33) * 3 * 33);
+    tt_net_destroy(&net);
+    fixture_close(&place);
+}
+
+/*  Who read the observation or an encoder reads it, and it reads that; nobody else is touched. */
+static void test_put_recurrent(void **state)
+{
+    (void)state;
+    const uint32_t hidden[] = {8, 6};
+    tt_net_spec_t spec = tt_net_shared(4, hidden, 2, TT_NN_TANH, 2, 2);
+    tt_net_put_recurrent(&spec, TT_TOWER_LSTM, 12, false);
+    assert_int_equal(spec.towers, 4);
+    assert_string_equal(spec.tower[0].name, "lstm");
+    assert_true(spec.tower[0].kind == TT_TOWER_LSTM && spec.tower[0].hidden[0] == 12 && spec.tower[0].from == 0);
+    assert_true(spec.tower[1].from == 1 && spec.tower[2].from == 2 && spec.tower[3].from == 2);
+    assert_true(tt_net_param_count(&spec) > 0);
+    spec = tt_net_actor_critic(4, hidden, 1, TT_NN_TANH, 2, 2);
+    spec.tower[1].group = 1;
+    const tt_tower_t encoder = {.name = "encoder", .layers = 1};
+    spec.layers = 1;
+    spec.layer[0] = (tt_layer_t){.kind = TT_LAYER_DENSE, .units = 5};
+    tt_net_put_encoder(&spec, &encoder, true);
+    tt_net_put_recurrent(&spec, TT_TOWER_GRU, 3, true);
+    const char *const names[] = {"actor_encoder", "actor_gru", "actor", "critic_encoder", "critic_gru", "critic"};
+    assert_int_equal(spec.towers, TT_COUNT(names));
+    for (uint32_t t = 0; t < spec.towers; t++) {
+        assert_string_equal(spec.tower[t].name, names[t]);
+        assert_int_equal(spec.tower[t].from, t % 3 ? t : 0);
+        assert_int_equal(spec.tower[t].group, t / 3);
+    }
+    assert_true(tt_net_param_count(&spec) > 0 && tt_net_carry(&spec) == 6);
+}
+
 /*  w^T w, or w w^T of a wide one, is gain^2 times the identity. */
 static void check_orthogonal(const float *w, const tt_tensor_t *tensor, double gain)
 {
@@ -339,7 +421,8 @@ static void check_init(const place_t *place, const tt_net_spec_t *spec)
         const tt_tower_t *tower = &spec->tower[t];
         for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++) {
             const bool head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count;
-            check_weight(params + tensor->offset, tensor, head ? (double)gain[t] : sqrt(2.0));
+            const double hidden = tt_tower_recurs(tower->kind) ? 1 : sqrt(2.0);
+            check_weight(params + tensor->offset, tensor, head ? (double)gain[t] : hidden);
             for (uint32_t i = 0; tensor->kind != TT_TENSOR_TABLE && i < tensor[1].cols; i++)
                 assert_true(params[tensor[1].offset + i] == 0.0f);
             tensor += tt_layer_tensors(tensor->kind);
@@ -364,6 +447,8 @@ static void test_init(void **state)
     fixture_open(&place, 1);
     for (size_t s = 0; s < fixture_spec_count; s++)
         check_init(&place, &fixture_specs[s]);
+    for (size_t s = 0; s < recurrent_spec_count; s++)
+        check_init(&place, &recurrent_specs[s]);
     fixture_close(&place);
 }
 
@@ -403,6 +488,8 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_actor_critic),
         cmocka_unit_test(test_dueling),
+        cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_put_recurrent),
         cmocka_unit_test(test_init),
         cmocka_unit_test(test_init_is_the_same_everywhere),
     };

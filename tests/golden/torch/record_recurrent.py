@@ -6,8 +6,8 @@
 
 shared: a convolution, one recurrent layer behind it, an actor with a hidden layer and log_std and a critic behind that, and a head
 (aux) that reads the convolution beside it. separate: an actor and a critic that have a recurrent layer of their own each.
-<tensor> (parameters), obs [STEPS][ENVS][OBS], begins [STEPS][ENVS], carry [ENVS][C] before the first step and carried [STEPS][ENVS][C]
-after each (h, then an LSTM's c, layer after layer), target.<head>, <head>, loss (summed over rows), grad.<tensor>."""
+<tensor> (parameters), obs [STEPS][ENVS][OBS], begins [STEPS][ENVS], carry [ENVS][C] before the first step and carried [ENVS][C] after
+the last (h, then an LSTM's c, layer after layer), target.<head>, <head>, loss (summed over rows), grad.<tensor>."""
 import os
 import sys
 
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from safetensors.numpy import save_file
 
-STEPS, ENVS, OBS = 7, 19, 5
+STEPS, ENVS, OBS = 6, 35, 5
 n = torch.nn
 
 
@@ -24,16 +24,16 @@ def named(prefix, module, of=lambda p: p):
 
 
 class Shared(n.Module):
-    recurrent, shape = ("%s",), (2, 5, 6)
+    recurrent, shape = ("%s",), (2, 4, 5)
 
     def __init__(self, kind):
         super().__init__()
         self.encoder = n.Sequential(n.Conv2d(2, 4, 3), n.ReLU(), n.Flatten())
-        setattr(self, kind.__name__.lower(), kind(48, 20))
+        setattr(self, kind.__name__.lower(), kind(24, 20))
         self.actor = n.Sequential(n.Linear(20, 12), n.Tanh(), n.Linear(12, 3))
         self.actor.log_std = n.Parameter(torch.randn(3) * 0.2 - 0.3)
         self.critic = n.Sequential(n.Linear(20, 1))
-        self.aux = n.Sequential(n.Linear(48, 2))
+        self.aux = n.Sequential(n.Linear(24, 2))
 
     def heads(self, obs, step):
         seen = self.encoder(obs)
@@ -73,7 +73,7 @@ def record(kind, what):
     parts = 2 if kind is n.LSTM else 1
     carry = [[torch.randn(ENVS, layer.hidden_size) * 0.7 for _ in range(parts)] for layer in layers]
     out = {**named("", net), "obs": obs.flatten(2), "begins": begins, "carry": flat(carry)}
-    given, carried = [], []
+    given = []
     for t in range(STEPS):
         goes_on = 1 - begins[t][:, None]
 
@@ -84,8 +84,7 @@ def record(kind, what):
             return h[0]
 
         given.append(net.heads(obs[t], step))
-        carried.append(flat(carry))
-    out["carried"] = torch.stack(carried)
+    out["carried"] = flat(carry)
     loss = 0
     for head in given[0]:
         value = torch.stack([at[head] for at in given])
