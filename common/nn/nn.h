@@ -31,8 +31,7 @@
 enum {
     TT_GROUP_ALIGN = 64, /* floats: where a group may begin                                */
     TT_HIDDEN_MAX = TT_LAYERS_MAX,
-    TT_SEQUENCES =
-        32 /* that are gone through side by side (tt_sums_t): TT_BLOCK, so that only a shard's last block is short */
+    TT_SEQUENCES = 32 /* side by side (tt_sums_t): TT_BLOCK, so that only a shard's last block is short */
 };
 
 typedef enum { TT_NN_TANH, TT_NN_RELU, TT_NN_NONE } tt_nn_activation_t; /* NONE: of encoders' layers only */

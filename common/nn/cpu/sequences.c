@@ -245,9 +245,9 @@ static void s_carry(group_t *self, uint32_t t, uint32_t step)
         const bool begins = s_begins(self, k);
         if (step && !begins)
             continue;
-        const float *row = (const float *)(const void *)(carry->rows + self->number[k] * carry->bytes);
-        cpu_carry_in(tower, begins ? NULL : row + tower->carry_at, kept->h_before + k * units,
-            tower->lstm ? kept->c_before + k * units : NULL);
+        const void *row =
+            begins ? NULL : carry->rows + self->number[k] * carry->bytes + tower->carry_at * sizeof(float);
+        cpu_carry_in(tower, row, kept->h_before + k * units, tower->lstm ? kept->c_before + k * units : NULL);
     }
 }
 
@@ -265,16 +265,36 @@ static void s_walk(group_t *self, uint32_t t)
 
 /* ---- see ------------------------------------------------------------------------------------------------------------ */
 
+/*  What came to a block's heads apart: kept, and there again. */
+static void s_copy_heads(const group_t *self, uint32_t at, uint32_t apart, bool keep)
+{
+    for (uint32_t t = 0; apart >> t; t++) {
+        const size_t floats = self->net->tower[0][t].outs * TT_BLOCK;
+        if (!(apart >> t & 1) || !floats)
+            continue;
+        float *kept = self->d_out[t] + at / TT_BLOCK * floats, *lane = self->lane.d_out[t];
+        memcpy(keep ? kept : lane, keep ? lane : kept, floats * sizeof *lane);
+    }
+}
+
+/*  To those behind, the recurrent towers are trunks that were computed. */
+static void s_show(group_t *self, uint32_t at)
+{
+    const uint32_t recurrent = s_recurrent(self->plan);
+    for (uint32_t t = 0; recurrent >> t; t++) {
+        const size_t first = at * self->net->tower[0][t].units16;
+        if (!(recurrent >> t & 1))
+            continue;
+        self->lane.last[t] = self->kept[t].h + first;
+        self->lane.d_trunk[t] = self->kept[t].d_h + first;
+    }
+}
+
 static void s_see_block(group_t *self, uint32_t at, uint32_t seen, uint32_t apart)
 {
     const cpu_plan_t *plan = self->plan;
-    const uint32_t recurrent = s_recurrent(plan);
     cpu_block_t block = s_block(self, at);
-    for (uint32_t t = 0; recurrent >> t; t++)
-        if (recurrent >> t & 1) {
-            self->lane.last[t] = self->kept[t].h + at * self->net->tower[0][t].units16;
-            self->lane.d_trunk[t] = self->kept[t].d_h + at * self->net->tower[0][t].units16;
-        }
+    s_show(self, at);
     if (s_reads_obs(self->net, seen))
         cpu_gather(&block, plan->pass->obs[TT_AT], self->number + at, 0);
     cpu_towers_forward(&block, 0, seen);
@@ -284,11 +304,7 @@ static void s_see_block(group_t *self, uint32_t at, uint32_t seen, uint32_t apar
         if (plan->back >> t & 1 && s_is_behind(self->net, t))
             cpu_back(&block, t);
     }
-    for (uint32_t t = 0; apart >> t; t++)
-        if (apart >> t & 1) {
-            const size_t floats = self->net->tower[0][t].outs * TT_BLOCK;
-            memcpy(self->d_out[t] + at / TT_BLOCK * floats, self->lane.d_out[t], floats * sizeof(float));
-        }
+    s_copy_heads(self, at, apart, true);
 }
 
 static void s_see(group_t *self)
@@ -352,11 +368,7 @@ static void s_learn_block(group_t *self, uint32_t at, uint32_t apart)
     cpu_block_t block = s_block(self, at);
     cpu_gather(&block, plan->pass->obs[TT_AT], self->number + at, 0);
     cpu_towers_forward(&block, 0, apart);
-    for (uint32_t t = 0; apart >> t; t++)
-        if (apart >> t & 1) {
-            const size_t floats = self->net->tower[0][t].outs * TT_BLOCK;
-            memcpy(self->lane.d_out[t], self->d_out[t] + at / TT_BLOCK * floats, floats * sizeof(float));
-        }
+    s_copy_heads(self, at, apart, false);
     for (uint32_t i = 0; i < plan->net->spec.towers; i++) {
         const uint32_t t = self->net->back[i];
         if (apart >> t & 1)
