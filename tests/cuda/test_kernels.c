@@ -281,7 +281,7 @@ static void s_noisy(uint32_t seed)
     cuda_noisy(card_stream(), &there);
     cuda_noisy_back(card_stream(), &run.run, &there, mean_at, sigma_at);
     for (uint32_t s = run.run.lo; s < run.run.hi; s++)
-        for (size_t e = 0; e < count; e++)
+        for (size_t e = 0; card_first(&run, s) < card_first(&run, s + 1) && e < count; e++)
             run.here[s][sigma_at + e] = run.here[s][mean_at + e] * s_noise(&here, e);
     for (size_t e = 0; e < count; e++)
         mean[e] = mean[e] + deviation[e] * s_noise(&here, e);

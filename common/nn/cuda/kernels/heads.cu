@@ -57,11 +57,12 @@ __global__ void noisy(cuda_noisy_t job, size_t count)
         job.out[e] = __fadd_rn(job.mean[e], __fmul_rn(job.deviation[e], noise_of(job, e)));
 }
 
+/*  A shard without rows has zeros, and would have -0 here where the noise is negative. */
 __global__ void noisy_back(cuda_noisy_t job, cuda_shards_t shards, size_t count, size_t mean_at, size_t sigma_at)
 {
     float *grad = shards.grad[blockIdx.y];
     const size_t e = cuda_thread();
-    if (e < count)
+    if (e < count && shards.first[blockIdx.y] < shards.first[blockIdx.y + 1])
         grad[sigma_at + e] = __fmul_rn(grad[mean_at + e], noise_of(job, e));
 }
 
