@@ -429,18 +429,6 @@ static tt_status_t s_check_rnn_size(const tt_setup_t *self)
         tt_err(TT_INVALID, "network.rnn is none: nothing has these units; say lstm or gru"));
 }
 
-/*  A card has no layers that remember, so `auto` is the CPU wherever it is read. */
-static void s_put_rnn_devices(tt_setup_t *self)
-{
-    static const char origin[] = "auto with network.rnn";
-    if (self->train.network.rnn == TT_RNN_NONE)
-        return;
-    if (strcmp(self->train.learner.device, "auto") == 0)
-        tt_config_put(self->config, "learner.device", "cpu", origin);
-    if (strcmp(self->train.collector.device, "auto") == 0)
-        tt_config_put(self->config, "collector.device", "cpu", origin);
-}
-
 /*  An encoder, or a layer that remembers, is enough, and so is one of it. */
 static tt_status_t s_put_network(tt_setup_t *self)
 {
@@ -448,7 +436,6 @@ static tt_status_t s_put_network(tt_setup_t *self)
         TT_TRY(s_blame(self->config, "env", s_put_encoder(self)));
     TT_TRY(s_blame(self->config, "env", s_put_divisor(self)));
     TT_TRY(s_check_rnn_size(self));
-    s_put_rnn_devices(self);
     const bool encoder = tt_has_encoder(&self->train), before = encoder || self->train.network.rnn != TT_RNN_NONE;
     const char *origin = encoder ? "default with network.encoder" : "default with network.rnn";
     if (before && s_is_open(self, "network.hidden"))

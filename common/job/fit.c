@@ -1,7 +1,6 @@
 #include "common/job/fit.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "common/base/limits.h"
 #include "common/job/encoder.h"
 #include "common/job/groups.h"
@@ -289,21 +288,10 @@ static tt_status_t s_check_memory(const tt_train_cfg_t *cfg, const tt_columns_t 
         cfg->env, cfg->space.env_state, columns->carry, TT_ENV_STATE_MAX >> 20);
 }
 
-/*  The backend of cards has no layers that remember. Of `auto` the config's reader has made cpu (cli/setup.c). */
-static tt_status_t s_check_rnn_device(const char *wish)
-{
-    if (strncmp(wish, "cuda", 4) != 0)
-        return TT_OK;
-    return tt_err(
-        TT_INVALID, "'%s' computes no layer that remembers (network.rnn): such networks are the cpu's, say cpu", wish);
-}
-
 static tt_status_t s_check_rnn(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     if (cfg->network.rnn == TT_RNN_NONE)
         return TT_OK;
-    TT_TRY(s_blame(config, "learner.device", s_check_rnn_device(cfg->learner.device)));
-    TT_TRY(s_blame(config, "collector.device", s_check_rnn_device(cfg->collector.device)));
     return s_blame(config, "network.rnn_size", s_check_memory(cfg, columns));
 }
 

@@ -93,11 +93,6 @@ expect 0 'rnn_size: 64 # --set' "$TUTTI" check good.yaml --set network.rnn_size=
 expect 78 '--set: network.rnn_size: network: 17181638659 parameters' "$TUTTI" check good.yaml --set network.rnn=lstm --set network.rnn_size=65536
 expect 78 "--set: algorithm.name: no algorithm 'RecurrentPPO'; here it is ppo with network.rnn: lstm" \
     "$TUTTI" check good.yaml --set algorithm.name=RecurrentPPO
-for device in learner.device collector.device; do
-    expect 78 "--set: $device: 'cuda' computes no layer that remembers" "$TUTTI" check good.yaml --set network.rnn=lstm --set $device=cuda
-    expect 0 'device: cpu # auto with network.rnn' "$TUTTI" check good.yaml --set network.rnn=lstm --set $device=auto
-done
-expect 0 'device: auto # --set' "$TUTTI" check good.yaml --set learner.device=auto
 "$TUTTI" check cartpole-novel-ppo-lstm | sed 's/  *# .*//' >memory.yaml
 "$TUTTI" check memory.yaml | sed 's/  *# .*//' | cmp - memory.yaml || fail "a config that remembers does not read back to itself"
 "$TUTTI" check good.yaml | sed 's/  *# .*//' >none.yaml # says rnn_size, and rnn: none

@@ -57,6 +57,13 @@ def test_stack(world):
     s_check(world, "{id: CartPole-v1, stack: 3, stack_pad: zero}", DQN, "{hidden: [16]}")
 
 
+def test_recurrent(world):
+    """Episodes begin in the middle of sequences; some shards have none; what is carried goes from batch to batch."""
+    s_check(world, "CartPoleNoVel-v1", PPO, "{rnn: lstm, rnn_size: 9}")
+    s_check(world, "PendulumNoVel-v1", PPO, "{rnn: gru, rnn_size: 8, shared: false, encoder: [dense 6 tanh], hidden: [5]}", "num_steps=32", "lag=1")
+    s_check(world, "CartPoleNoVel-v1", A2C, "{rnn: gru, rnn_size: 16}", "learner.replicas=2")
+
+
 def test_two_learners(world):
     s_check(world, "CartPole-v1", PPO, "{hidden: [16, 16]}", "learner.replicas=2", "collector.replicas=2")
 
@@ -80,6 +87,11 @@ def test_collectors_ppo(world):
     s_check_acting(world, "Pendulum-v1", PPO, "{hidden: [16], shared: true}", "normalize.obs=true", f"learner.device={CARD}")
     s_check_acting(world, f"{PLUGINS}/catch.so", PPO, "{encoder: [conv 4 3x3 pad 1, max_pool 2x2, layer_norm, dense 8 relu]}")
     s_check_acting(world, "{id: CartPole-v1, stack: 3}", PPO, "{hidden: [16]}", "normalize.obs=true")
+
+
+def test_collectors_recurrent(world):
+    s_check_acting(world, "CartPoleNoVel-v1", PPO, "{rnn: lstm, rnn_size: 9}")
+    s_check_acting(world, "PendulumNoVel-v1", PPO, "{rnn: gru, rnn_size: 8, shared: false}", f"learner.device={CARD}")
 
 
 def test_collectors_dqn(world):
@@ -257,8 +269,8 @@ def test_no_driver(world):
     check("or say cpu (learner.device" in failed.stdout, failed.stdout)
 
 
-WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_encoder, test_stack, test_two_learners, test_beside_the_cpu,
-         test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_dqn, test_a_collector_on_a_card_beside_the_cpu, test_eval)
+WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_encoder, test_stack, test_recurrent, test_two_learners, test_beside_the_cpu,
+         test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_recurrent, test_collectors_dqn, test_a_collector_on_a_card_beside_the_cpu, test_eval)
 FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_driver,
            test_a_collectors_card_is_lost, test_no_card_where_a_collector_joins, test_the_collectors_card_is_lost, test_no_card_for_collectors,
            test_no_driver_for_collectors)

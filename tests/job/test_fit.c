@@ -282,26 +282,6 @@ static void test_too_much_is_remembered(void **state)
         "at most 1024 are possible: lower it, or lag");
 }
 
-/*  They are computed on the CPU alone; cpu-strict is one, too. */
-static void test_cards_do_not_remember(void **state)
-{
-    (void)state;
-    tt_train_cfg_t cfg = s_remembers("float32[4]", TT_RNN_LSTM, 4, true);
-    snprintf(cfg.learner.device, sizeof cfg.learner.device, "cpu-strict");
-    assert_ok(tt_train_fit(NULL, &cfg));
-    snprintf(cfg.learner.device, sizeof cfg.learner.device, "cuda:1");
-    s_refused(&cfg,
-        "f.yaml:6:1: learner.device: 'cuda:1' computes no layer that remembers (network.rnn): such networks "
-        "are the cpu's, say cpu");
-    snprintf(cfg.learner.device, sizeof cfg.learner.device, "cpu");
-    snprintf(cfg.collector.device, sizeof cfg.collector.device, "cuda");
-    s_refused(&cfg,
-        "f.yaml:7:1: collector.device: 'cuda' computes no layer that remembers (network.rnn): such networks "
-        "are the cpu's, say cpu");
-    cfg.network.rnn = TT_RNN_NONE;
-    assert_ok(tt_train_fit(NULL, &cfg));
-}
-
 /*  The best choice is one of one head's; and a row then has no estimates. */
 static void test_argmax(void **state)
 {
@@ -337,7 +317,6 @@ int main(void)
         cmocka_unit_test(test_what_could_see),
         cmocka_unit_test(test_what_remembers),
         cmocka_unit_test(test_too_much_is_remembered),
-        cmocka_unit_test(test_cards_do_not_remember),
         cmocka_unit_test(test_argmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,25 +200,10 @@ static void test_no_such_card(void **state)
     assert_null(device);
 }
 
-static void test_nothing_recurs(void **state)
-{
-    (void)state;
-    place_t place;
-    tt_net_t *net = NULL;
-    tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){8}, 1, TT_NN_TANH, 2, 0);
-    tt_net_put_recurrent(&spec, TT_TOWER_LSTM, 8, false);
-    fixture_open_on(&place, fixture_card(), 1);
-    assert_int_equal(tt_net_new(&net, place.device, &spec), TT_UNSUPPORTED);
-    assert_non_null(strstr(tt_err_text(), "recurrent layers (network.rnn) run on the cpu; set learner.device to cpu"));
-    assert_null(net);
-    fixture_close(&place);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_such_card),
-        cmocka_unit_test(test_nothing_recurs),
         cmocka_unit_test(test_bad_step),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_acting),

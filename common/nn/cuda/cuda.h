@@ -11,6 +11,7 @@
 #include "common/nn/backend.h"
 #include "common/nn/cuda/encoder.h"
 #include "common/nn/cuda/kernels.h"
+#include "common/nn/cuda/kernels_recurrent.h"
 
 /* ---- device.c, staging.c: memory and waiting ------------------------------------------------------------------------- */
 
@@ -125,8 +126,10 @@ typedef struct {
     uint32_t layers;
     cuda_layer_t layer[TT_HIDDEN_MAX];
     cuda_layer_t head;
-    uint32_t outs;           /* of the head, or of a dueling tower; 0: a trunk */
-    uint32_t gives;          /* a trunk: floats of a row that readers see      */
+    uint32_t outs;  /* of the head, or of a dueling tower; 0: a trunk */
+    uint32_t gives; /* a trunk: floats of a row that readers see      */
+    uint32_t
+        carry_at; /* recurrent: layer[0] reads the input, and `head` what is carried, in which its own begins here */
     cuda_encoder_t *encoder; /* owned                                          */
 } cuda_tower_t;
 
@@ -145,6 +148,8 @@ typedef struct {
     cuda_room_t activations, lists, columns, partials;
     cuda_step_t *steps; /* [groups] on the card: of each group's newest step */
     cuda_room_t encoder[TT_TOWERS_MAX];
+    uint32_t carry;                                /* floats that are carried; 0: nothing recurs */
+    cuda_room_t carried, recurrent[TT_TOWERS_MAX]; /* of a forward, in and out; of recurrent towers */
 } cuda_net_t;
 
 /*  Where a run's rows go on their way through the network: in `activations`, carved anew for each run. */
@@ -159,6 +164,8 @@ typedef struct {
     float *d[2];                   /* [rows][widest] */
     float *d_trunk[TT_TOWERS_MAX]; /* [rows][gives] of trunks */
     uint32_t filled;               /* trunks, as bits, whose d_trunk holds something */
+    cuda_sequences_t sequences;    /* count 0: nothing recurs */
+    cuda_cells_t cells[TT_TOWERS_MAX]; /* of recurrent towers     */
 } cuda_flow_t;
 
 tt_status_t cuda_net_new(tt_net_t *net);
@@ -178,6 +185,8 @@ void cuda_noise_back(const tt_net_t *net, const cuda_run_t *run);
 
 /* ---- tower.c: a run's rows through towers and back ---------------------------------------------------------------------- */
 
+/*  Observations as one vector each, to flow->x, where a tower reads them so. */
+void cuda_gather_rows(const cuda_flow_t *flow, const cuda_rows_t *from);
 /*  Towers (bits) of a set in their order. Heads: row by row to flow->heads, or in columns by slot to columns[t]. */
 typedef struct {
     uint32_t set, towers;
@@ -189,7 +198,16 @@ void cuda_towers_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forw
 /*  flow->heads[t], or what came to a trunk, to the gradients of the run's shards and to the trunk that it reads. */
 void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_t *run, uint32_t t);
 
-/* ---- table.c, pass.c, apply.c, work.c ------------------------------------------------------------------------------------------ */
+/* ---- recurrent.c ------------------------------------------------------------------------------------------------------- */
+
+/*  Room for what its recurrent towers make of these sequences; after cuda_flow, whose rows they are. */
+tt_status_t cuda_cells(cuda_flow_t *self, const tt_net_t *net, const cuda_sequences_t *sequences, bool back);
+/*  What layer[0] of tower t made of its input (cells.gates), to flow->last[t], step by step. */
+void cuda_recurrent_forward(const cuda_flow_t *flow, const tt_net_t *net, uint32_t set, uint32_t t);
+/*  flow->d_trunk[t] to what came to the outputs of both layers, cells.gates and cells.d_hidden. */
+void cuda_recurrent_backward(const cuda_flow_t *flow, const tt_net_t *net, uint32_t t);
+
+/* ---- table.c, forward.c, pass.c, apply.c, work.c ------------------------------------------------------------------------------------------ */
 
 tt_status_t cuda_table(cuda_device_t *device, const tt_work_t *work);
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work);
@@ -203,5 +221,6 @@ tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work);
 /*  losses.c (made by CMake): the loss of an objective of that name; NULL: there is none here. */
 cuda_loss_fn cuda_loss_find(const char *name);
 /*  host_loss.c: a loss that is not there as a kernel is called on the host, between two copies. It adds to the gradients itself:
- *  nothing is to be folded. Waits. */
-tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_pass_t *pass, const cuda_loss_t *job);
+ *  nothing is to be folded. row, blocks: job's, on the host. Waits. */
+tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_pass_t *pass, const cuda_loss_t *job,
+    const uint32_t *row, const cuda_blocks_t *blocks);

@@ -10,6 +10,8 @@ typedef struct {
     const tt_net_t *net;
     const tt_pass_t *pass;
     const cuda_loss_t *job;
+    const uint32_t *row;
+    const cuda_blocks_t *blocks;
     size_t sums; /* floats behind the parameters: statistics, and what rides */
     float *head[TT_STAGES_MAX], *d_head[TT_STAGES_MAX], *log_std[TT_STAGES_MAX];
     const void *input[TT_INPUTS_MAX];
@@ -76,10 +78,10 @@ static tt_status_t s_new_shard(const host_t *self, shard_t *out)
     return TT_OK;
 }
 
-static void s_call(const host_t *self, uint32_t block, uint32_t first, uint32_t rows, const shard_t *shard)
+static void s_call(const host_t *self, uint32_t block, const shard_t *shard)
 {
-    tt_loss_block_t out = {.rows = rows,
-        .row = self->pass->row + first,
+    tt_loss_block_t out = {.rows = self->blocks->rows[block],
+        .row = self->row + self->blocks->first[block],
         .stats = shard->sums,
         .ride = self->job->ride_at ? shard->sums + TT_LOSS_STATS : NULL};
     for (uint32_t s = 0; s < self->job->stages; s++) {
@@ -104,29 +106,33 @@ static tt_status_t s_send_shard(const host_t *self, uint32_t s, const shard_t *s
     return TT_OK;
 }
 
-static tt_status_t s_shard(const host_t *self, uint32_t s, uint32_t *block)
+static tt_status_t s_shard(const host_t *self, uint32_t s)
 {
-    const cuda_run_t *run = &self->job->run;
-    const uint32_t end = tt_sums_first(run->shards, run->rows, s + 1);
-    uint32_t at = tt_sums_first(run->shards, run->rows, s);
+    const uint32_t *of = self->blocks->shard_block + (s - self->job->run.lo);
     shard_t shard;
-    if (at == end)
+    if (of[0] == of[1])
         return TT_OK;
     TT_TRY(s_new_shard(self, &shard));
-    for (; at < end; at += TT_BLOCK)
-        s_call(self, (*block)++, at, end - at < TT_BLOCK ? end - at : TT_BLOCK, &shard);
+    for (uint32_t block = of[0]; block < of[1]; block++)
+        s_call(self, block, &shard);
     return s_send_shard(self, s, &shard);
 }
 
-tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_pass_t *pass, const cuda_loss_t *job)
+tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_pass_t *pass, const cuda_loss_t *job,
+    const uint32_t *row, const cuda_blocks_t *blocks)
 {
-    host_t self = {.device = device, .net = net, .pass = pass, .job = job, .sums = TT_LOSS_STATS + net->spec.ride};
-    uint32_t block = 0;
+    host_t self = {.device = device,
+        .net = net,
+        .pass = pass,
+        .job = job,
+        .row = row,
+        .blocks = blocks,
+        .sums = TT_LOSS_STATS + net->spec.ride};
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
         self.input[i] = pass->input[i] ? pass->input[i]->rows : NULL;
     TT_TRY(s_fetch_all(&self));
     for (uint32_t s = job->run.lo; s < job->run.hi; s++)
-        TT_TRY(s_shard(&self, s, &block));
+        TT_TRY(s_shard(&self, s));
     for (uint32_t s = 0; s < job->stages; s++)
         if (job->d_head[s])
             TT_TRY(s_send(device, tt_mul(job->blocks.blocks, s_column(&self, s)), self.d_head[s], job->d_head[s]));

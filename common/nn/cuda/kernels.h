@@ -21,11 +21,13 @@
 extern "C" {
 #endif
 
-/*  Rows of shards lo .. hi-1 of a minibatch: shard s of `shards` has rows [s rows / shards, (s + 1) rows / shards). Arrays of the
- *  run begin with the first row of shard lo. grad[s]: the gradient buffer of shard s, for lo <= s < hi. */
+/*  Rows of shards lo .. hi-1 of a minibatch: shard s of `shards` has rows [s rows / shards, (s + 1) rows / shards), or, where these are
+ *  sequences of `length`, as many of these. Arrays of the run begin with the first row of shard lo. grad[s]: the gradient buffer of shard s,
+ *  for lo <= s < hi. */
 typedef struct {
     uint32_t shards, rows, lo, hi;
     float *const *grad;
+    uint32_t length; /* 0: rows are by themselves */
 } cuda_run_t;
 
 enum { CUDA_BLOCK = 32 }; /* TT_BLOCK of nn.h, which is C alone: tests/cuda/test_kernels.c compares them */

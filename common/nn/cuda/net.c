@@ -31,6 +31,19 @@ static void s_build_mlp(cuda_tower_t *self, const tt_tower_t *spec, const tt_ten
     self->gives = self->layers ? self->layer[self->layers - 1].out : 0;
 }
 
+/*  Nothing stands between what it gives and those who read it. */
+static void s_build_recurrent(cuda_net_t *net, cuda_tower_t *self, const tt_tower_t *spec, const tt_tensor_t *tensors)
+{
+    self->forward = CUDA_SUM;
+    self->backward = CUDA_D_NONE;
+    self->layers = 1;
+    self->layer[0] = s_layer(&tensors[0]);
+    self->head = s_layer(&tensors[2]);
+    self->gives = spec->hidden[0];
+    self->carry_at = net->carry;
+    net->carry += spec->hidden[0] * (spec->kind == TT_TOWER_LSTM ? 2 : 1);
+}
+
 static void s_build_dueling(cuda_net_t *net, cuda_tower_t *self, const tt_tower_t *spec)
 {
     self->value = spec->value;
@@ -58,9 +71,11 @@ static void s_build_tower(cuda_net_t *self, const tt_net_t *net, uint32_t t, con
         s_build_dueling(self, tower, spec);
     else if (spec->kind == TT_TOWER_ENCODER)
         s_build_encoder(tower, net, t, tensors);
+    else if (tt_tower_recurs(spec->kind))
+        s_build_recurrent(self, tower, spec, tensors);
     else
         s_build_mlp(tower, spec, tensors);
-    self->flat |= spec->kind == TT_TOWER_MLP && tower->reads_obs;
+    self->flat |= spec->kind != TT_TOWER_ENCODER && spec->kind != TT_TOWER_DUELING && tower->reads_obs;
 }
 
 /*  Tower t behind all that read it. */
@@ -92,8 +107,6 @@ static tt_status_t s_new_steps(cuda_net_t *self, const tt_net_t *net)
 
 tt_status_t cuda_net_new(tt_net_t *net)
 {
-    if (tt_net_carry(&net->spec))
-        return tt_err(TT_UNSUPPORTED, "cuda: recurrent layers (network.rnn) run on the cpu; set learner.device to cpu");
     cuda_net_t *self = tt_new0(sizeof *self);
     const tt_tensor_t *tensors = net->tensors;
     net->impl = self;
@@ -116,7 +129,9 @@ void cuda_net_free(tt_net_t *net)
         if (self->tower[t].encoder)
             cuda_encoder_free(self->tower[t].encoder);
         cuda_free(device, self->encoder[t].memory);
+        cuda_free(device, self->recurrent[t].memory);
     }
+    cuda_free(device, self->carried.memory);
     cuda_free(device, self->activations.memory);
     cuda_free(device, self->lists.memory);
     cuda_free(device, self->columns.memory);

@@ -1,5 +1,4 @@
-/*  pass - rows through the network: for whoever asks for heads, and a run of shards through an objective. All rows of a run go through a
- *  layer at once; only the loss sees blocks.
+/*  pass - a run of shards through an objective. All rows of a run go through a layer at once; only the loss sees blocks.
  *
  *  Views (a set seen from a frame) take turns in the activations. The trained one comes last, so that the way back finds its own
  *  there; what heads gave is kept of each. */
@@ -7,111 +6,6 @@
 #include "common/base/mem.h"
 #include "common/nn/cuda/cuda.h"
 #include "common/nn/spec.h"
-
-static void s_gather(const cuda_flow_t *flow, const cuda_rows_t *from)
-{
-    const tt_net_spec_t *spec = flow->net->spec;
-    cuda_gather_t job = {
-        .count = from->count,
-        .parts = spec->parts ? spec->parts : 1,
-        .rows = from->rows,
-        .bytes = from->bytes,
-        .row = from->row,
-        .out = flow->x,
-    };
-    uint32_t at = 0;
-    job.part[0].elements = spec->obs;
-    for (uint32_t p = 0; p < spec->parts; p++) {
-        job.part[p].at = at;
-        job.part[p].elements = spec->part[p].elements;
-        job.part[p].bytes = spec->part[p].bytes;
-        at += (uint32_t)tt_spec_part_bytes(&spec->part[p]);
-    }
-    if (flow->net->flat)
-        cuda_gather(flow->device->work, &job);
-}
-
-/* ---- forward -------------------------------------------------------------------------------------------------------- */
-
-enum { ROWS_AT_ONCE = 8192 }; /* so that a table of any length needs room for so many */
-
-/*  Some rows of a table, on their way to the heads that somebody asks for. */
-typedef struct {
-    const tt_net_t *net;
-    cuda_flow_t flow;
-    cuda_forward_t job;
-} forward_t;
-
-static tt_status_t s_launch_forward(void *given)
-{
-    forward_t *self = given;
-    s_gather(&self->flow, &self->job.from);
-    cuda_towers_forward(&self->flow, self->net, &self->job);
-    return cuda_launched(self->flow.device, "a forward");
-}
-
-/*  Where the network's own memory lies follows from the network; parameters and rows are read on the card. */
-static tt_status_t s_forward_again(forward_t *self)
-{
-    cuda_key_t key = {0};
-    cuda_key_add(&key, "forward", 7);
-    cuda_key_add(&key, &self->net, sizeof self->net);
-    cuda_key_add(&key, &self->job.set, sizeof self->job.set);
-    cuda_key_add(&key, &self->job.towers, sizeof self->job.towers);
-    cuda_key_add(&key, &self->job.from.count, sizeof self->job.from.count);
-    cuda_key_add(&key, &self->job.from.rows, sizeof self->job.from.rows);
-    return cuda_again(self->flow.device, &key, s_launch_forward, self);
-}
-
-/*  All that was asked for in one copy: heads lie side by side. */
-static tt_status_t s_hand_out(cuda_stream_t *stream, const tt_work_t *work, const cuda_flow_t *flow, size_t at)
-{
-    const char *first = NULL, *end = NULL;
-    void *stage = NULL;
-    for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
-        const char *head = (const char *)flow->heads[t];
-        if (!work->forward.out[t])
-            continue;
-        first = first ? first : head;
-        end = head + (size_t)flow->rows * flow->net->tower[t].outs * sizeof(float);
-    }
-    if (!first)
-        return TT_OK;
-    TT_TRY(cuda_fetch(flow->device, first, (size_t)(end - first), &stage));
-    for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
-        const size_t outs = flow->net->tower[t].outs;
-        if (work->forward.out[t])
-            cuda_land(flow->device, &(cuda_land_t){.stream = stream,
-                                        .from = (char *)stage + ((const char *)flow->heads[t] - first),
-                                        .to = work->forward.out[t] + at * outs,
-                                        .bytes = flow->rows * outs * sizeof(float)});
-    }
-    return TT_OK;
-}
-
-static tt_status_t s_forward_rows(cuda_stream_t *stream, const tt_work_t *work, size_t at, uint32_t rows)
-{
-    const tt_table_t *obs = work->forward.obs;
-    forward_t self = {.net = work->forward.net,
-        .job = {.set = work->forward.set,
-            .from = {.count = rows,
-                .rows = (const uint8_t *)obs->copy + (work->forward.first + at) * obs->bytes,
-                .bytes = obs->bytes}}};
-    TT_TRY(cuda_flow(&self.flow, self.net, rows, false));
-    for (uint32_t t = 0; t < self.net->spec.towers; t++)
-        if (work->forward.out[t])
-            self.job.towers |= self.flow.net->tower[t].chain;
-    TT_TRY(work->forward.again ? s_forward_again(&self) : s_launch_forward(&self));
-    return s_hand_out(stream, work, &self.flow, at);
-}
-
-tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work)
-{
-    const size_t rows = work->forward.rows;
-    for (size_t at = 0; at < rows; at += ROWS_AT_ONCE)
-        TT_TRY(s_forward_rows(stream, work, at, (uint32_t)(rows - at < ROWS_AT_ONCE ? rows - at : ROWS_AT_ONCE)));
-    return TT_OK;
-}
 
 /* ---- a run ------------------------------------------------------------------------------------------------------------ */
 
@@ -125,7 +19,10 @@ typedef struct {
     uint32_t forward[CUDA_VIEWS]; /* towers, as bits */
     uint32_t back;
     cuda_flow_t flow;
-    const uint32_t *row; /* on the card */
+    const uint32_t *row;        /* on the card            */
+    const uint32_t *host_row;   /* in staging             */
+    cuda_blocks_t host_blocks;  /* there, too             */
+    cuda_sequences_t sequences; /* where the network recurs */
     float *columns[CUDA_VIEWS][TT_TOWERS_MAX];
     float *d_columns[TT_TOWERS_MAX];
     cuda_loss_t loss;
@@ -147,11 +44,22 @@ static void s_plan(pass_t *self)
     }
 }
 
+/*  The first row of a shard in the minibatch: of one of sequences these are not parted. */
+static uint32_t s_first(const pass_t *self, uint32_t shard)
+{
+    const uint32_t length = self->pass->length ? self->pass->length : 1;
+    return length * tt_sums_first(self->work->compute.sums->shards, self->pass->rows / length, shard);
+}
+
 static uint32_t s_shard_rows(const pass_t *self, uint32_t shard, uint32_t *first)
 {
-    const uint32_t shards = self->work->compute.sums->shards;
-    *first = tt_sums_first(shards, self->pass->rows, shard);
-    return tt_sums_first(shards, self->pass->rows, shard + 1) - *first;
+    *first = s_first(self, shard);
+    return s_first(self, shard + 1) - *first;
+}
+
+static uint32_t s_sequences(const pass_t *self)
+{
+    return self->pass->length ? self->rows / self->pass->length : 0;
 }
 
 static uint32_t s_count_blocks(const pass_t *self)
@@ -166,13 +74,16 @@ static uint32_t s_count_blocks(const pass_t *self)
 typedef struct {
     void *params;
     uint32_t *row, *first, *rows, *shard, *shard_block, *slot;
+    uint32_t *sequence, *apart; /* of cuda_sequences_t */
 } lists_t;
 
 static size_t s_carve_lists(const pass_t *self, char *memory, lists_t *out)
 {
-    const uint32_t hi = self->work->compute.hi, blocks = self->loss.blocks.blocks;
-    uint32_t **list[] = {&out->row, &out->first, &out->rows, &out->shard, &out->shard_block, &out->slot};
-    const size_t count[] = {self->rows, blocks, blocks, blocks, hi - self->work->compute.lo + 1, self->rows};
+    const uint32_t hi = self->work->compute.hi, blocks = self->loss.blocks.blocks, sequences = s_sequences(self);
+    uint32_t **list[] = {
+        &out->row, &out->first, &out->rows, &out->shard, &out->shard_block, &out->slot, &out->sequence, &out->apart};
+    const size_t count[] = {
+        self->rows, blocks, blocks, blocks, hi - self->work->compute.lo + 1, self->rows, sequences, sequences};
     size_t at = tt_align(self->pass->params_size, 16);
     out->params = memory;
     for (size_t i = 0; i < TT_COUNT(list); i++) {
@@ -196,19 +107,45 @@ static void s_fill_shard(const pass_t *self, uint32_t s, uint32_t *block, const 
     }
 }
 
+/*  A shard's sequences, TT_SEQUENCES at a time: their first steps, their second ones, and so on. So lie all rows of the run. */
+static void s_fill_sequences(const pass_t *self, uint32_t s, const lists_t *out)
+{
+    const uint32_t length = self->pass->length;
+    uint32_t begin, count;
+    const uint32_t end = s_shard_rows(self, s, &begin) + begin;
+    for (uint32_t at = begin; at < end; at += count * length) {
+        const uint32_t left = (end - at) / length, base = at - self->first;
+        count = left < TT_SEQUENCES ? left : TT_SEQUENCES;
+        for (uint32_t u = 0; u < count; u++) {
+            out->sequence[base / length + u] = base + u;
+            out->apart[base / length + u] = count;
+            for (uint32_t t = 0; t < length; t++)
+                out->row[base + t * count + u] = self->pass->row[at + u * length + t];
+        }
+    }
+}
+
 static void s_fill_lists(const pass_t *self, const lists_t *out)
 {
     const uint32_t lo = self->work->compute.lo, hi = self->work->compute.hi;
     uint32_t block = 0;
     if (self->pass->params_size)
         memcpy(out->params, self->pass->params, self->pass->params_size);
-    if (self->rows)
+    if (self->rows && !self->pass->length)
         memcpy(out->row, self->pass->row + self->first, self->rows * sizeof *out->row);
     for (uint32_t s = lo; s < hi; s++) {
         out->shard_block[s - lo] = block;
         s_fill_shard(self, s, &block, out);
+        if (self->pass->length)
+            s_fill_sequences(self, s, out);
     }
     out->shard_block[hi - lo] = block;
+}
+
+static cuda_blocks_t s_blocks(const pass_t *self, const lists_t *list)
+{
+    return (cuda_blocks_t){
+        self->loss.blocks.blocks, list->first, list->rows, list->shard, list->shard_block, list->slot};
 }
 
 static tt_status_t s_lists(pass_t *self)
@@ -219,22 +156,33 @@ static tt_status_t s_lists(pass_t *self)
     self->loss.blocks.blocks = s_count_blocks(self);
     const size_t bytes =
         tt_align(self->pass->params_size, 16) +
-        ((size_t)2 * self->rows + (size_t)3 * self->loss.blocks.blocks + hi - lo + 1) * sizeof(uint32_t);
+        ((size_t)2 * self->rows + (size_t)3 * self->loss.blocks.blocks + hi - lo + 1 + (size_t)2 * s_sequences(self)) *
+            sizeof(uint32_t);
     TT_TRY(cuda_room(self->device, &self->impl->lists, bytes));
     TT_TRY(cuda_stage(self->device, bytes, &stage));
     const size_t carved = s_carve_lists(self, stage, &list);
     TT_CHECK(carved == bytes);
     s_fill_lists(self, &list);
+    self->host_row = list.row;
+    self->host_blocks = s_blocks(self, &list);
     void *there = self->impl->lists.memory;
     TT_TRY(cuda_said(self->device, cudaMemcpyAsync(there, stage, bytes, cudaMemcpyHostToDevice, self->device->work),
         "a copy to the card"));
     (void)s_carve_lists(self, there, &list); /* addresses there */
     self->row = list.row;
     self->loss.params = list.params;
-    self->loss.run =
-        (cuda_run_t){self->work->compute.sums->shards, self->pass->rows, lo, hi, self->work->compute.sums->leaf};
-    self->loss.blocks =
-        (cuda_blocks_t){self->loss.blocks.blocks, list.first, list.rows, list.shard, list.shard_block, list.slot};
+    self->loss.run = (cuda_run_t){
+        self->work->compute.sums->shards, self->pass->rows, lo, hi, self->work->compute.sums->leaf, self->pass->length};
+    if (self->pass->length)
+        self->sequences = (cuda_sequences_t){.count = s_sequences(self),
+            .length = self->pass->length,
+            .first = list.sequence,
+            .apart = list.apart,
+            .row = list.row,
+            .begins = self->pass->begins->copy,
+            .carry = self->pass->carry->copy,
+            .carry_floats = self->impl->carry};
+    self->loss.blocks = s_blocks(self, &list);
     return TT_OK;
 }
 
@@ -304,7 +252,7 @@ static void s_forward_views(pass_t *self)
             .slot = self->loss.blocks.slot,
             .columns = self->columns[view]};
         if (frame != gathered)
-            s_gather(&self->flow, &job.from);
+            cuda_gather_rows(&self->flow, &job.from);
         gathered = frame;
         cuda_towers_forward(&self->flow, self->net, &job);
     }
@@ -352,7 +300,7 @@ static tt_status_t s_loss(pass_t *self)
 {
     const cuda_loss_fn loss = cuda_loss_find(self->pass->objective->name);
     if (!loss)
-        return cuda_host_loss(self->device, self->net, self->pass, &self->loss);
+        return cuda_host_loss(self->device, self->net, self->pass, &self->loss, self->host_row, &self->host_blocks);
     loss(self->device->work, &self->loss);
     s_fold(self);
     return cuda_launched(self->device, self->pass->objective->name);
@@ -374,6 +322,8 @@ static void s_back(pass_t *self)
 static tt_status_t s_rows(pass_t *self)
 {
     TT_TRY(cuda_flow(&self->flow, self->net, self->rows, self->back != 0));
+    if (self->sequences.count)
+        TT_TRY(cuda_cells(&self->flow, self->net, &self->sequences, self->back != 0));
     TT_TRY(s_columns(self));
     TT_TRY(s_prepare_loss(self));
     s_forward_views(self);
@@ -406,10 +356,13 @@ static tt_status_t s_run(void *given)
 static void s_key(const pass_t *self, cuda_key_t *key)
 {
     const tt_pass_t *pass = self->pass;
-    const uint32_t numbers[] = {self->work->compute.lo, self->work->compute.hi, pass->rows, pass->objective->stages};
+    const uint32_t numbers[] = {
+        self->work->compute.lo, self->work->compute.hi, pass->rows, pass->objective->stages, pass->length};
+    const void *carried[] = {pass->length ? pass->carry->copy : NULL, pass->length ? pass->begins->copy : NULL};
     cuda_key_add(key, "pass", 4);
     cuda_key_add(key, &self->work->compute.sums, sizeof self->work->compute.sums);
     cuda_key_add(key, numbers, sizeof numbers);
+    cuda_key_add(key, carried, sizeof carried);
     cuda_key_add(key, &pass->params_size, sizeof pass->params_size);
     cuda_key_add(key, &pass->objective->name, sizeof pass->objective->name);
     cuda_key_add(key, pass->objective->stage, pass->objective->stages * sizeof *pass->objective->stage);
@@ -439,8 +392,8 @@ tt_status_t cuda_compute(const tt_work_t *work)
         .device = (cuda_device_t *)sums->net->device};
     TT_TRY(tt_work_check_rows(work));
     TT_TRY(tt_work_reserve(work));
-    self.first = tt_sums_first(sums->shards, self.pass->rows, work->compute.lo);
-    self.rows = tt_sums_first(sums->shards, self.pass->rows, work->compute.hi) - self.first;
+    self.first = s_first(&self, work->compute.lo);
+    self.rows = s_first(&self, work->compute.hi) - self.first;
     s_plan(&self);
     TT_TRY(s_lists(&self));
     sums->root = sums->leaf[0];

@@ -1,5 +1,29 @@
 /*  tower - all rows of a run through one tower and back. */
 #include "common/nn/cuda/cuda.h"
+#include "common/nn/spec.h"
+
+void cuda_gather_rows(const cuda_flow_t *flow, const cuda_rows_t *from)
+{
+    const tt_net_spec_t *spec = flow->net->spec;
+    cuda_gather_t job = {
+        .count = from->count,
+        .parts = spec->parts ? spec->parts : 1,
+        .rows = from->rows,
+        .bytes = from->bytes,
+        .row = from->row,
+        .out = flow->x,
+    };
+    uint32_t at = 0;
+    job.part[0].elements = spec->obs;
+    for (uint32_t p = 0; p < spec->parts; p++) {
+        job.part[p].at = at;
+        job.part[p].elements = spec->part[p].elements;
+        job.part[p].bytes = spec->part[p].bytes;
+        at += (uint32_t)tt_spec_part_bytes(&spec->part[p]);
+    }
+    if (flow->net->flat)
+        cuda_gather(flow->device->work, &job);
+}
 
 /*  What goes into layer l of tower t; l = layers is the head's input. */
 static const float *s_input(const cuda_flow_t *flow, uint32_t t, uint32_t l)
@@ -71,7 +95,10 @@ static void s_dueling_forward(const cuda_flow_t *flow, const cuda_forward_t *job
 static void s_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forward_t *job, uint32_t t)
 {
     const cuda_tower_t *tower = &flow->net->tower[t];
-    if (tower->encoder)
+    if (tt_tower_recurs(tower->kind)) {
+        s_layer_forward(flow, net->params[job->set], t, 0);
+        cuda_recurrent_forward(flow, net, job->set, t);
+    } else if (tower->encoder)
         flow->last[t] = cuda_encoder_forward(
             tower->encoder, flow->device->work, net->params[job->set], &job->from, flow->net->encoder[t].memory);
     else if (tower->kind == TT_TOWER_DUELING)
@@ -164,10 +191,22 @@ static void s_mlp_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_ru
         s_give_to_trunk(flow, net, t, d);
 }
 
+static void s_recurrent_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_t *run, uint32_t t)
+{
+    const cuda_tower_t *tower = &flow->net->tower[t];
+    cuda_recurrent_backward(flow, net, t);
+    s_param_grad(flow, run, &tower->head, false, flow->cells[t].h_in, flow->cells[t].d_hidden);
+    s_param_grad(flow, run, &tower->layer[0], s_skips(flow, t, 0), s_input(flow, t, 0), flow->cells[t].gates);
+    if (!tower->reads_obs)
+        s_give_to_trunk(flow, net, t, flow->cells[t].gates);
+}
+
 void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_t *run, uint32_t t)
 {
     const cuda_tower_t *tower = &flow->net->tower[t];
-    if (tower->kind == TT_TOWER_DUELING)
+    if (tt_tower_recurs(tower->kind))
+        s_recurrent_backward(flow, net, run, t);
+    else if (tower->kind == TT_TOWER_DUELING)
         cuda_dueling_back(flow->device->work, flow->rows, tower->outs, flow->heads[t], flow->heads[tower->value],
             flow->heads[tower->advantage]);
     else if (tower->encoder)

@@ -34,7 +34,8 @@ struct cuda_shards_t {
 
 static inline uint32_t cuda_first_row(const cuda_run_t *run, uint32_t shard)
 {
-    return (uint32_t)((uint64_t)shard * run->rows / run->shards);
+    const uint32_t length = run->length ? run->length : 1;
+    return (uint32_t)((uint64_t)shard * (run->rows / length) / run->shards) * length;
 }
 
 /*  Shards at .. at + count - 1, count <= CUDA_SHARDS. */
