@@ -16,6 +16,8 @@ static const tt_backoff_rule_t s_restarts = {.at_once = 1, .first = 100, .most =
 typedef struct {
     tt_replica_id_t id; /* 0 = not running                                     */
     tt_backoff_t backoff;
+    uint32_t in_vain;    /* ends in a row while the job got no further          */
+    uint64_t made;       /* of the controller, when it was started              */
     int64_t start_at_ms; /* not started before                                  */
     int64_t stop_at_ms;  /* over the desired number: stopped then; 0 = wanted   */
     bool waits;          /* its end is clean, and decided on when we know why   */
@@ -38,6 +40,7 @@ struct tt_controller {
     size_t group_count;
     bool winding_down; /* only roles that decide the job are started again */
     bool stopping;     /* nothing is                                       */
+    uint64_t made;     /* tt_controller_progress */
     tt_job_phase_t phase;
     int exit_code;
     char reason[512];
@@ -101,6 +104,17 @@ static void s_fail(
     s_finish(self, TT_JOB_FAILED, event->exit_code ? event->exit_code : 70, reason);
 }
 
+/*  It will be started again, in a while. How often it may is another question than how soon: what ends time and again while the job goes
+ *  on without it is no reason to end the job, and none to start it all the time. */
+static void s_back_off(tt_controller_t *self, slot_t *slot)
+{
+    slot->start_at_ms = tt_backoff_fail(&slot->backoff, &s_restarts, tt_now_ms(self->clock));
+    if (slot->made != self->made)
+        slot->in_vain = 0;
+    else
+        slot->in_vain = slot->backoff.failures == 1 ? 1 : slot->in_vain + 1;
+}
+
 /*  A wanted replica has ended: the job ends with it, or it comes back. */
 static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, const tt_replica_event_t *event)
 {
@@ -120,8 +134,8 @@ static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, cons
         slot->start_at_ms = INT64_MAX; /* done */
         return;
     }
-    slot->start_at_ms = tt_backoff_fail(&slot->backoff, &s_restarts, tt_now_ms(self->clock));
-    if (slot->backoff.failures > role->backoff_limit) {
+    s_back_off(self, slot);
+    if (slot->in_vain > role->backoff_limit) {
         s_fail(self, group, index, event, ", and so every time it was started again; given up");
         return;
     }
@@ -196,6 +210,7 @@ static void s_start(tt_controller_t *self, group_t *group, uint32_t index)
     const tt_replica_spec_t spec = {
         .job = self->job->name, .role = group->role->name, .index = index, .template_ = &group->role->template_};
     tt_backoff_begin(&slot->backoff, tt_now_ms(self->clock));
+    slot->made = self->made;
     const tt_status_t status = self->substrate->ops->start(self->substrate, &spec, &slot->id);
     if (status == TT_OK) {
         if (self->observer.started)
@@ -343,6 +358,11 @@ void tt_controller_missed(tt_controller_t *self, const char *role, uint32_t inde
         *slot = (slot_t){0};
     else if (!s_over(self, group))
         s_decide(self, group, index, &slot->end);
+}
+
+void tt_controller_progress(tt_controller_t *self)
+{
+    self->made++;
 }
 
 static void s_retell(const tt_controller_t *self, const group_t *group, uint32_t index)

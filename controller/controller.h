@@ -4,7 +4,8 @@
  *  numbers of a role are 0 .. desired-1. A replica that ends while it is wanted is started again: at once the first
  *  time, then after 100 ms, doubling to 10 s; 30 s of life reset that. Some ends are final and fail the job: an exit
  *  code that says that a repetition cannot help (sysexits 64 usage, 65 data, 66 no input, 70 internal error, 73 cannot
- *  create, 77 permission, 78 configuration), more restarts in a row than the role's backoff_limit, or a failure where
+ *  create, 77 permission, 78 configuration; 79 diverged), more ends in a row than the role's backoff_limit without any progress of the job since the start of each
+ *  (tt_controller_progress), or a failure where
  *  restart is NEVER. A role with decides_job ends the job when a replica of it succeeds.
  *
  *  Another replica that ends with 0 was told to go, by a word that has perhaps not come to us yet, or by a person. Which
@@ -54,6 +55,8 @@ void tt_controller_kill(tt_controller_t *self, const char *role, uint32_t index)
 /*  Of a replica that ended with 0 as process `pid` the coordinator says that it did not tell it to go, or that it is wanted
  *  all the same: it is started again as after any end. */
 void tt_controller_missed(tt_controller_t *self, const char *role, uint32_t index, int pid);
+/*  The job has got on: whoever ends after this has not ended in vain. */
+void tt_controller_progress(tt_controller_t *self);
 /*  Tell the observer once more of every replica that runs, and of each end that waits for tt_controller_missed: who listens
  *  behind it is new. */
 void tt_controller_retell(const tt_controller_t *self);

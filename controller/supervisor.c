@@ -198,6 +198,7 @@ static void s_take(supervisor_t *self, const tt_msg_t *msg)
         s_event(self, &msg->EVENT);
         break;
     case TT_MSG_STATS:
+        tt_controller_progress(self->controller); /* a version was made */
         if (watcher->stats)
             watcher->stats(watcher->ctx, &msg->STATS);
         s_sync(self);

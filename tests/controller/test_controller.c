@@ -204,6 +204,53 @@ static void test_gives_up_after_the_limit(void **state)
     tt_controller_destroy(&rig.controller);
 }
 
+/*  A person who kills one again and again, a machine that runs out of memory now and then: as long as the job gets on it is no crash loop.
+ *  The wait grows all the same: the one may crash at once each time, and the others be who get on. */
+static void test_ends_between_progress_are_no_crash_loop(void **state)
+{
+    (void)state;
+    static const int64_t waits[] = {0, 100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};
+    rig_t rig;
+    s_open(&rig);
+    for (size_t i = 0; i < TT_COUNT(waits); i++) {
+        tt_controller_progress(rig.controller);
+        s_end(&rig.fake, "collector", 0, 137);
+        s_tick(&rig, 0);
+        assert_int_equal(s_alive(&rig.fake, "collector", 0) != 0, waits[i] == 0);
+        assert_int_equal(tt_controller_due_ms(rig.controller), waits[i] ? waits[i] : -1);
+        s_tick(&rig, waits[i]);
+        assert_true(s_alive(&rig.fake, "collector", 0));
+    }
+    assert_int_equal(tt_controller_phase(rig.controller, NULL, NULL), TT_JOB_RUNNING);
+    tt_controller_destroy(&rig.controller);
+}
+
+static void s_ends_and_comes_back(rig_t *rig)
+{
+    assert_int_equal(tt_controller_phase(rig->controller, NULL, NULL), TT_JOB_RUNNING);
+    s_end(&rig->fake, "collector", 0, 137);
+    s_tick(rig, 0);
+    s_tick(rig, 10000);
+}
+
+/*  What was made before it was started does not speak for it. */
+static void test_progress_counts_from_the_start_of_a_replica(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    s_ends_and_comes_back(&rig);
+    tt_controller_progress(rig.controller);
+    s_end(&rig.fake, "collector", 0, 137); /* not in vain */
+    s_tick(&rig, 0);
+    tt_controller_progress(rig.controller); /* while it is waited for */
+    s_tick(&rig, 10000);
+    for (uint32_t i = 0; i <= rig.roles[1].backoff_limit; i++)
+        s_ends_and_comes_back(&rig);
+    assert_int_equal(tt_controller_phase(rig.controller, NULL, NULL), TT_JOB_FAILED);
+    tt_controller_destroy(&rig.controller);
+}
+
 static void test_final_codes_fail_the_job_at_once(void **state)
 {
     (void)state;
@@ -435,6 +482,8 @@ int main(void)
         cmocka_unit_test(test_one_replica_is_killed_and_comes_back),
         cmocka_unit_test(test_restarts_at_once_then_backs_off),
         cmocka_unit_test(test_gives_up_after_the_limit),
+        cmocka_unit_test(test_ends_between_progress_are_no_crash_loop),
+        cmocka_unit_test(test_progress_counts_from_the_start_of_a_replica),
         cmocka_unit_test(test_final_codes_fail_the_job_at_once),
         cmocka_unit_test(test_coordinator_decides),
         cmocka_unit_test(test_scales_up_and_down),

@@ -42,6 +42,18 @@ def test_collector_lag_1(world):
     s_killed(world, 1, [("collector", 1), ("collector", 0)])
 
 
+def test_often_while_the_run_gets_on(world):
+    """More often than is taken for a crash loop, each time within 30 s; but versions were made in between."""
+    process, run_dir = world.start_run(world.config(), ENDLESS)
+    status = world.await_steps(run_dir, 1, process)
+    for _ in range(7):
+        pid = world.replica("collector", 0)
+        os.kill(pid, signal.SIGKILL)
+        s_await_back(world, "collector", 0, pid)
+        status = world.await_steps(run_dir, status["env_steps"] + steps(20_000), process)
+    world.stop(process, run_dir)
+
+
 def test_second_learner_lag_0(world):
     s_killed(world, 0, [("learner", 1), ("learner", 1)])
 
@@ -81,6 +93,6 @@ def test_asked_to_end_lag_1(world):
     s_killed(world, 1, [("collector", 1), ("learner", 1), ("learner", 0), ("aggregator", 0)], signal.SIGTERM)
 
 
-main(test_collector_lag_0, test_collector_lag_1, test_second_learner_lag_0, test_second_learner_lag_1,
+main(test_collector_lag_0, test_collector_lag_1, test_often_while_the_run_gets_on, test_second_learner_lag_0, test_second_learner_lag_1,
      test_first_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1,
      test_stopped_as_the_coordinator_comes_back, test_asked_to_end_lag_1)

@@ -45,8 +45,10 @@ def test_controller_killed(world):
 
 
 def test_coordinator_killed_for_good(world):
-    """Killed again and again, it is given up, and the run fails with everything ended."""
+    """Killed again and again while nothing gets on, it is given up, and the run fails with everything ended."""
     process, run_dir = s_started(world)
+    for index in range(2):
+        os.kill(world.replica("collector", index), signal.SIGSTOP)
     while process.poll() is None:
         for pid, line in world.processes().items():
             if line.startswith("tutti coordinator"):
