@@ -8,6 +8,7 @@
 #include "collector/same_env.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/job/diverged.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -55,7 +56,9 @@ static tt_status_t s_play(eval_t *self, bool own)
         .look = self->render ? render_look : NULL,
         .look_ctx = self->render};
     self->episode = tt_array0(self->episodes, sizeof *self->episode);
-    TT_TRY(eval_play(&cfg, self->episode));
+    const tt_status_t status = eval_play(&cfg, self->episode);
+    if (status != TT_OK)
+        return status == TT_DIVERGED ? tt_diverged("%s: %s", self->path, tt_err_text()) : status;
     return self->render ? render_finish(self->render) : TT_OK;
 }
 

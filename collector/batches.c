@@ -12,6 +12,7 @@
 #include "common/base/backoff.h"
 #include "common/base/laps.h"
 #include "common/base/mem.h"
+#include "common/job/diverged.h"
 #include "common/job/fit.h"
 #define TT_LOG_COMPONENT "collector"
 #include "common/base/log.h"
@@ -540,11 +541,18 @@ static void s_keep(batches_t *self, rollout_segment_t *played)
     resend_add(&self->resend, &segment, &played->frame);
 }
 
+static tt_status_t s_with_version(const batches_t *self, tt_status_t status)
+{
+    return status == TT_DIVERGED ? tt_diverged("batch %" PRIu64 ", played with version %" PRIu64 ": %s", self->next,
+                                       self->loaded, tt_err_text())
+                                 : status;
+}
+
 static tt_status_t s_finish(batches_t *self)
 {
     const uint32_t count = rollout_segments(self->rollout);
     rollout_segment_t *segment = tt_array0(count, sizeof *segment);
-    const tt_status_t status = rollout_finish(self->rollout, segment);
+    const tt_status_t status = s_with_version(self, rollout_finish(self->rollout, segment));
     for (uint32_t i = 0; status == TT_OK && i < count; i++)
         s_keep(self, &segment[i]);
     free(segment);
@@ -561,7 +569,7 @@ static tt_status_t s_do_play(batches_t *self)
     if (!self->said_first_step)
         s_say_first_step(self);
     do {
-        TT_TRY(rollout_play(self->rollout, 1, &done));
+        TT_TRY(s_with_version(self, rollout_play(self->rollout, 1, &done)));
         self->env_steps += self->env_count;
     } while (!done && tt_now_ns(self->clock) - start < SLICE_US * 1000);
     tt_link_progress(self->o.link, self->env_steps);

@@ -82,7 +82,7 @@ static tt_status_t s_act(game_t *self)
     TT_TRY(tt_inference_run(self->cfg->net, row, self->E, carry.in ? &carry : NULL, out));
     for (size_t i = 0; i < (size_t)self->E * self->policy->out; i++)
         if (!isfinite(self->head[i]))
-            return tt_err(TT_INTERNAL, "the policy gives numbers that are not finite");
+            return tt_err(TT_DIVERGED, "the policy gives numbers that are not finite");
     tt_policy_greedy(self->policy, self->head, tt_vec_mask(self->vec), self->E, self->action);
     return TT_OK;
 }

@@ -43,7 +43,7 @@ typedef struct {
     uint32_t cut;
 } eval_summary_t;
 
-/*  Play; out[episodes] in order. TT_INVALID: env and net do not fit; TT_INTERNAL: the env failed, or the policy gives
- *  actions that are not finite; TT_STOPPED: `watch` said so. */
+/*  Play; out[episodes] in order. TT_INVALID: env and net do not fit; TT_INTERNAL: the env failed; TT_DIVERGED: the policy
+ *  gives numbers that are not finite; TT_STOPPED: `watch` said so. */
 tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out);
 eval_summary_t eval_summary(const eval_episode_t *episode, uint32_t count);

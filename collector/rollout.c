@@ -258,6 +258,11 @@ static bool s_finite(const float *x, size_t count)
     return isfinite(sum);
 }
 
+static tt_status_t s_check_finite(const rollout_t *self)
+{
+    return self->finite ? TT_OK : tt_err(TT_DIVERGED, "the policy gives numbers that are not finite");
+}
+
 /*  What is acted upon, and where the actions go. */
 typedef struct {
     const run_t *run;
@@ -276,6 +281,7 @@ static tt_status_t s_sample(rollout_t *self, const act_t *act)
     float *log_prob = (float *)parts_row(&self->parts, run->t, (uint32_t)self->columns->log_prob) + run->first;
     TT_TRY(s_evaluate(self, act->row, run->E, act->carry, self->head, value));
     tt_policy_sample(&self->policy, self->head, self->log_std, act->mask, run->E, &act->draw, act->action, log_prob);
+    self->finite = self->finite && s_finite(log_prob, run->E);
     return TT_OK;
 }
 
@@ -331,6 +337,7 @@ static tt_status_t s_start(rollout_t *self, uint32_t from, uint32_t end, bool ti
     for (uint32_t a = 0; a < columns->action_count; a++)
         action[a] = parts_row(parts, run.t, columns->action + a);
     TT_TRY(s_act(self, &run, seen, action));
+    TT_TRY(s_check_finite(self)); /* an env would be blamed for what it makes of them */
     if (timed)
         self->policy_ns += s_now_ns(self) - start_ns;
     return shares_send(&self->shares, from, end, (const void *const *)action, parts_row(parts, run.t, columns->reward),
@@ -421,8 +428,8 @@ static tt_status_t s_estimate_part(rollout_t *self, const part_t *part)
     if (K)
         TT_TRY(s_evaluate(
             self, frames_finals(&self->frames, &shape, at, self->cfg.norm), K, &carry, NULL, at->final_value));
-    self->finite = self->finite && s_finite(at->log_prob, rows) && s_finite(at->value, rows) &&
-                   s_finite(at->last_value, part->E) && s_finite(at->final_value, K);
+    self->finite =
+        self->finite && s_finite(at->value, rows) && s_finite(at->last_value, part->E) && s_finite(at->final_value, K);
     return TT_OK;
 }
 
@@ -442,9 +449,7 @@ tt_status_t rollout_finish(rollout_t *self, rollout_segment_t *out)
     if (self->cfg.actor.kind == TT_ACT_SAMPLE)
         TT_TRY(s_estimate(self));
     TT_TRY(parts_put_states(&self->parts));
-    if (!self->finite)
-        return tt_err(TT_INTERNAL, "the policy gives log-probabilities or values that are not finite: "
-                                   "training has diverged; try a smaller algorithm.learning_rate");
+    TT_TRY(s_check_finite(self));
     parts_wrap(&self->parts, out);
     return TT_OK;
 }

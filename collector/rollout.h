@@ -54,7 +54,8 @@ tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);
 
 /*  Start a batch with the parameters that net and norm hold now; they must not change until rollout_finish. */
 tt_status_t rollout_begin(rollout_t *self);
-/*  Play on until every env has made max_steps more steps of the batch in hand, or all T: *done. TT_INTERNAL: an env failed. */
+/*  Play on until every env has made max_steps more steps of the batch in hand, or all T: *done. TT_INTERNAL: an env failed;
+ *  TT_DIVERGED: the policy gives numbers that are not finite, and no env has seen them. */
 tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done);
 /*  What a batch has become: its envs first .. first + shape.E - 1 of the range. The caller owns the frame. */
 typedef struct {
@@ -66,7 +67,7 @@ typedef struct {
 /*  How many segments each batch of the range is. */
 uint32_t rollout_segments(const rollout_t *self);
 /*  Values of the last and final observations, if there are any, env states; the blocks become frames: out[rollout_segments].
- *  TT_INTERNAL: the policy gave numbers that are not finite; there are no frames. */
+ *  TT_DIVERGED: the policy gave numbers that are not finite; there are no frames. */
 tt_status_t rollout_finish(rollout_t *self, rollout_segment_t *out);
 /*  Is a batch in hand (begun, not finished)? Steps of it that everybody has made. */
 bool rollout_in_hand(const rollout_t *self);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/job/diverged.h"
 #include "common/job/fit.h"
 
 enum { KEPT = TT_SNAPSHOT_WAITING_MAX, NICE = 10, JOIN_S = 2 };
@@ -343,6 +344,8 @@ tt_status_t evaluate_take(evaluate_t *self, tt_snapshot_version_t *version, eval
     if (!self->counts)
         return TT_AGAIN;
     self->counts = false;
+    if (self->status == TT_DIVERGED)
+        return tt_diverged("evaluation of version %llu: %s", (unsigned long long)self->game.version, self->text);
     if (self->status != TT_OK)
         return tt_err(
             self->status, "evaluation of version %llu: %s", (unsigned long long)self->game.version, self->text);

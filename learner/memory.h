@@ -35,7 +35,7 @@ tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **
 void memory_gather(memory_t *self, uint32_t lo, uint32_t hi);
 const void *const *memory_obs(const memory_t *self);
 
-/*  What step `total` found by position (prioritised; else it is not read). */
+/*  What step `total` found by position (prioritised; else it is not read). Fails as replay_priorities does. */
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x);
 
 replay_t *memory_replay(memory_t *self);

@@ -1,6 +1,7 @@
 /*  update - one turn: batch n makes version n + 1. */
 #define TT_LOG_COMPONENT "update"
 #include "common/base/log.h"
+#include "common/job/diverged.h"
 #include "common/nn/tree.h"
 #include "learner/core.h"
 
@@ -167,17 +168,28 @@ static float s_rate(const tt_minibatch_t *minibatch)
     return 0;
 }
 
+static tt_status_t s_found(core_t *self, const float *priority)
+{
+    const tt_status_t status = memory_found(self->data.memory, self->at.made, priority);
+    return status == TT_DIVERGED ? tt_diverged("update %llu: %s", (unsigned long long)self->at.update, tt_err_text())
+                                 : status;
+}
+
 /*  One optimiser step with the sum, and what it says of its units. *last: it ends the update. */
 static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const float *sum, bool *last)
 {
     const model_t *model = &self->model;
     compute_result_t result;
     const tt_status_t status = compute_step(self->data.compute, minibatch, sum, &result);
+    if (status == TT_INVALID)
+        return tt_diverged("update %llu, optimiser step %llu (learning rate %g): %s",
+            (unsigned long long)self->at.update, (unsigned long long)self->at.steps, (double)s_rate(minibatch),
+            tt_err_text());
     if (status != TT_OK)
-        return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
-            (unsigned long long)self->at.update, (unsigned long long)self->at.steps, (double)s_rate(minibatch));
+        return tt_err_wrap(status, "update %llu, optimiser step %llu", (unsigned long long)self->at.update,
+            (unsigned long long)self->at.steps);
     if (minibatch->priorities)
-        TT_TRY(memory_found(self->data.memory, self->at.made, result.ride));
+        TT_TRY(s_found(self, result.ride));
     *last = model->algorithm->after(model->algo, self->at.step, result.stats, result.norm);
     return TT_OK;
 }

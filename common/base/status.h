@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdnoreturn.h>
 
-/* X(NAME, value, sysexits code, text) */
+/* X(NAME, value, exit code (sysexits.h; 79: no program's but ours), text) */
 #define TT_STATUS_MAP(X)                          \
     X(OK, 0, 0, "ok")                             \
     X(AGAIN, -1, 75, "not ready yet")             \
@@ -29,7 +29,8 @@
     X(INTERNAL, -14, 70, "internal error")        \
     X(UNSUPPORTED, -15, 69, "not supported")      \
     X(STOPPED, -16, 130, "stopped")               \
-    X(DEVICE, -17, 74, "device failed")
+    X(DEVICE, -17, 74, "device failed")           \
+    X(DIVERGED, -18, 79, "training has diverged")
 
 typedef enum {
 #define X(name, value, exit_code, text) TT_##name = value,
@@ -58,7 +59,8 @@ int tt_status_exit_code(tt_status_t status);
     X(75, false, "DeadlinePassed", "a deadline passed")  \
     X(76, false, "ProtocolError", "protocol violated")   \
     X(77, true, "PermissionDenied", "permission denied") \
-    X(78, true, "BadConfiguration", "bad configuration")
+    X(78, true, "BadConfiguration", "bad configuration") \
+    X(79, true, "Diverged", "training has diverged")
 
 /*  "BadConfiguration", and "bad configuration"; NULL where the code is none of these. */
 const char *tt_exit_word(int code);

@@ -91,7 +91,7 @@ tt_status_t replay_priorities(replay_t *self, uint64_t total, const float *x, ui
             units, total, late->total == total ? late->units : 0);
     for (uint32_t i = 0; i < units; i++)
         if (!(x[i] >= 0) || !isfinite(tt_powf(x[i] + cfg->epsilon, cfg->alpha)))
-            return tt_err(TT_INTERNAL,
+            return tt_err(x[i] < 0 ? TT_INTERNAL : TT_DIVERGED,
                 "replay: position %" PRIu32 " of step %" PRIu64 " (env %" PRIu64 ", clock %" PRIu64
                 ") comes to the priority of %g",
                 i, total, late->unit[i] % cfg->N, late->unit[i] / cfg->N, (double)x[i]);

@@ -113,7 +113,7 @@ tt_status_t replay_sample(replay_t *self, uint64_t total, uint32_t units, float 
 
 /*  What step `total` found, by position: x[units of that step], |TD error| or what stands for it; seen when `priority_delay`
  *  says so, in order of positions, the last of equal units wins. Given again, it replaces
- *  what was given. Uniform replay ignores it. TT_INTERNAL: a number that is negative or not finite, or of no step that is waited for;
+ *  what was given. Uniform replay ignores it. TT_DIVERGED: a number that is not finite; TT_INTERNAL: a negative one, or of no step that is waited for;
  *  nothing was taken. */
 tt_status_t replay_priorities(replay_t *self, uint64_t total, const float *x, uint32_t units);
 

@@ -15,7 +15,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 from rig import DEADLINE, ENDLESS, JOB, TUTTI, check, equal, main, wait_for
 
-USAGE, DATA, NO_INPUT, UNAVAILABLE, CANNOT_CREATE, IO, CONFIG = 64, 65, 66, 69, 73, 74, 78
+USAGE, DATA, NO_INPUT, UNAVAILABLE, CANNOT_CREATE, IO, CONFIG, DIVERGED = 64, 65, 66, 69, 73, 74, 78, 79
 
 
 def s_refused(world, code, words, *args, env=None):
@@ -242,7 +242,7 @@ def test_what_is_left_of_a_run(world):
 def test_numbers_of_a_run_that_failed(world):
     """The coordinator's own word of a failure has them, and so has the summary."""
     done = world.train(world.config(), "stop.env_steps=1000000", "algorithm.learning_rate=1", "algorithm.optimizer=sgd", "algorithm.max_grad_norm=0",
-                       "algorithm.value_coef=100", code=DATA)
+                       "algorithm.value_coef=100", code=DIVERGED)
     check(done["status"] == "failed" and "diverged" in done["reason"], done)
     check(done["updates"] is not None and done["env_steps"] is not None, f"numbers: {done}")
 

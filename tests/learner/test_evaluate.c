@@ -21,7 +21,7 @@ typedef struct {
 /*  The game: it waits at a gate, step by step, as long as it is shut. */
 static pthread_mutex_t s_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t s_changed = PTHREAD_COND_INITIALIZER;
-static bool s_shut, s_hangs, s_fails;
+static bool s_shut, s_hangs, s_fails, s_diverged;
 static unsigned s_games;
 
 static bool s_wait_at_gate(const evaluate_game_t *game)
@@ -44,12 +44,14 @@ static bool s_wait_at_gate(const evaluate_game_t *game)
 static tt_status_t s_play(const evaluate_game_t *game, evaluate_result_t *out)
 {
     pthread_mutex_lock(&s_mutex);
-    const bool on = s_wait_at_gate(game), fails = s_fails;
+    const bool on = s_wait_at_gate(game), fails = s_fails, diverged = s_diverged;
     pthread_mutex_unlock(&s_mutex);
     if (!on)
         return tt_err(TT_STOPPED, "stopped");
     if (fails)
         return tt_err(TT_INTERNAL, "the env is broken");
+    if (diverged)
+        return tt_err(TT_DIVERGED, "nan");
     *out = (evaluate_result_t){.mean = (double)game->params[0] + game->norm[0], .length = game->train->eval.episodes};
     return TT_OK;
 }
@@ -80,7 +82,7 @@ static void s_open(stage_t *self, uint64_t every)
     const evaluate_cfg_t cfg = {.play = s_play, .train = &train, .params = PARAMS, .norm = NORM};
     const publish_cfg_t publish = {.params = PARAMS, .norm = NORM, .reward = 3, .keep = 2};
     *self = (stage_t){.publish = publish_new(&publish)};
-    s_shut = s_hangs = s_fails = false;
+    s_shut = s_hangs = s_fails = s_diverged = false;
     s_games = 0;
     assert_ok(evaluate_new(&self->evaluate, &cfg));
 }
@@ -221,6 +223,22 @@ static void test_a_failure_is_told(void **state)
     s_close(&stage);
 }
 
+static void test_a_policy_that_diverged(void **state)
+{
+    (void)state;
+    stage_t stage;
+    tt_snapshot_version_t version;
+    evaluate_result_t result;
+    s_open(&stage, 100);
+    s_diverged = true;
+    s_make(&stage, 1);
+    assert_ok(evaluate_begin(stage.evaluate));
+    assert_int_equal(s_await(&stage, &version, &result), TT_DIVERGED);
+    assert_non_null(
+        strstr(tt_err_text(), "training has diverged: evaluation of version 1: nan; lower algorithm.learning_rate, "));
+    s_close(&stage);
+}
+
 /*  What is outstanding travels with a snapshot, the one in play included. */
 static void test_a_snapshot_has_what_is_outstanding(void **state)
 {
@@ -283,7 +301,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_due), cmocka_unit_test(test_the_oldest_is_played_first),
         cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_a_reset_forgets),
-        cmocka_unit_test(test_a_failure_is_told), cmocka_unit_test(test_a_snapshot_has_what_is_outstanding),
+        cmocka_unit_test(test_a_failure_is_told), cmocka_unit_test(test_a_policy_that_diverged),
+        cmocka_unit_test(test_a_snapshot_has_what_is_outstanding),
         cmocka_unit_test(test_a_thread_that_is_refused_is_said),
         cmocka_unit_test(test_a_hung_game_is_left_behind), /* last: its thread lives on */
     };

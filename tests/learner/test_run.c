@@ -600,8 +600,9 @@ static void test_a_gradient_that_is_not_finite_fails_the_run(void **state)
     fake_in(&world.run, learner);
     fake_roster(&world.run, true, NULL);
     world_until(&world, world.failed[0] && learner->drained && !learner->pid, "the run to fail");
-    assert_non_null(strstr(world.failed, "update 0, optimiser step"));
-    assert_int_not_equal(learner->code, 0);
+    assert_non_null(strstr(world.failed, "training has diverged: update 0, optimiser step"));
+    assert_non_null(strstr(world.failed, "; lower algorithm.learning_rate, "));
+    assert_int_equal(learner->code, 79);
     world_close(&world);
 }
 
