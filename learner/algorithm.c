@@ -1,6 +1,7 @@
 #include "learner/algorithm.h"
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define ALGORITHM(name) extern const tt_algorithm_t tt_algorithm_##name;
 #include "learner/algorithms/algorithms.def"
@@ -18,19 +19,61 @@ const tt_algorithm_t *const *tt_algorithms(size_t *count)
     return s_algorithms;
 }
 
-tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name)
+/*  Algorithms of other libraries, and which of ours is nearest in kind. A word that is ours under another name is another matter
+ *  (common/config/synonyms.h). */
+static const struct {
+    const char *theirs, *ours;
+} s_kin[] = {
+    {"sac", "ppo"}, /* for continuous actions */
+    {"td3", "ppo"},
+    {"ddpg", "ppo"},
+    {"tqc", "ppo"},
+    {"redq", "ppo"},
+    {"crossq", "ppo"},
+    {"trpo", "ppo"},
+    {"ppg", "ppo"},
+    {"appo", "ppo"},
+    {"impala", "ppo"},
+    {"a3c", "a2c"},
+    {"acer", "a2c"},
+    {"acktr", "a2c"},
+    {"reinforce", "a2c"},
+    {"vpg", "a2c"},
+    {"r2d2", "dqn"},
+    {"rainbow", "dqn"},
+    {"c51", "dqn"},
+    {"qrdqn", "dqn"},
+    {"qr-dqn", "dqn"},
+    {"iqn", "dqn"},
+    {"apex", "dqn"},
+    {"apex_dqn", "dqn"},
+    {"ddqn", "dqn"},
+};
+
+static tt_status_t s_unknown(const char *name)
 {
     const char *names[TT_COUNT(s_algorithms)];
-    for (size_t i = 0; i < TT_COUNT(s_algorithms); i++) {
+    for (size_t i = 0; i < TT_COUNT(s_algorithms); i++)
         names[i] = s_algorithms[i]->name;
-        if (strcmp(name, names[i]) == 0) {
-            *out = s_algorithms[i];
-            return TT_OK;
-        }
-    }
+    for (size_t k = 0; k < TT_COUNT(s_kin); k++)
+        for (size_t i = 0; i < TT_COUNT(s_algorithms); i++)
+            if (strcasecmp(name, s_kin[k].theirs) == 0 && strcmp(names[i], s_kin[k].ours) == 0)
+                return tt_err(TT_NOT_FOUND,
+                    "no algorithm '%s'; nearest in kind is '%s', %s; `tutti algorithms` lists them", name, names[i],
+                    s_algorithms[i]->summary);
     const char *near = tt_nearest(name, names, TT_COUNT(names));
     return tt_err(TT_NOT_FOUND, "no algorithm '%s'%s%s%s; `tutti algorithms` lists them", name,
         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+}
+
+tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name)
+{
+    for (size_t i = 0; i < TT_COUNT(s_algorithms); i++)
+        if (strcmp(name, s_algorithms[i]->name) == 0) {
+            *out = s_algorithms[i];
+            return TT_OK;
+        }
+    return s_unknown(name);
 }
 
 /*  The tower that is acted by; of a dueling one the advantages, by which choices differ. */

@@ -1,4 +1,5 @@
 #include "common/config/parts.h"
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -9,8 +10,13 @@ static size_t s_min(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static bool s_same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
 /*  Edit distance in which a swap of neighbours counts as one edit (optimal string alignment: insert, delete,
- *  replace, transpose). Both names are shorter than NAME_ROOM. */
+ *  replace, transpose), and capitals as small letters. Both names are shorter than NAME_ROOM. */
 static size_t s_distance(const char *a, const char *b)
 {
     const size_t n = strlen(a), m = strlen(b);
@@ -21,8 +27,8 @@ static size_t s_distance(const char *a, const char *b)
         size_t *now = row[i % 3], *above = row[(i + 2) % 3], *above2 = row[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            now[j] = s_min(above[j - 1] + (a[i - 1] != b[j - 1]), s_min(above[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+            now[j] = s_min(above[j - 1] + !s_same(a[i - 1], b[j - 1]), s_min(above[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && s_same(a[i - 1], b[j - 2]) && s_same(a[i - 2], b[j - 1]))
                 now[j] = s_min(now[j], above2[j - 2] + 1);
         }
     }
@@ -50,16 +56,37 @@ static bool s_begins(const char *a, const char *b)
     return strncmp(a, b, s_min(strlen(a), strlen(b))) == 0;
 }
 
+/*  Are the letters of the shorter one all in the longer one, in their order? "sed" is "seed" with a letter left out. */
+static bool s_within(const char *a, const char *b)
+{
+    const char *few = strlen(a) < strlen(b) ? a : b, *many = few == a ? b : a;
+    for (; *few && *many; many++)
+        few += s_same(*few, *many);
+    return !*few;
+}
+
+/*  0 to 2: which of two equally near is more likely meant. */
+static size_t s_unlike(const char *wrong, const char *name)
+{
+    return s_begins(wrong, name) ? 0 : s_within(wrong, name) ? 1 : 2;
+}
+
+/*  Of a word without sections every third letter may be wrong, one of three or two; of a path one more, most of it is right anyway. */
+static size_t s_slack(const char *wrong)
+{
+    return strchr(wrong, '.') || strlen(wrong) < 3 ? 2 : 1;
+}
+
 /*  By the whole path, or by its last part where the section is wrong or missing: that has to be nearer, as there are
- *  many sections. Of two equally near, the one that begins alike, then one of no section (the wrong one is of another
- *  trainer, and says nothing), then the one whose whole path is nearer. */
+ *  many sections. Of two equally near, the one that begins alike, then the one with the same letters, then one of no section (the wrong
+ *  one is of another trainer, and says nothing), then the one whose whole path is nearer. */
 static size_t s_far(const char *wrong, const char *name)
 {
-    const size_t near = s_min(s_typo(wrong, name, 2), s_typo(key_leaf(wrong), key_leaf(name), 1));
+    const size_t near = s_min(s_typo(wrong, name, s_slack(wrong)), s_typo(key_leaf(wrong), key_leaf(name), 1));
     if (near == FAR)
         return SIZE_MAX;
-    const size_t unlike = s_begins(key_leaf(wrong), key_leaf(name)) ? 0 : 1;
-    return (2 * near + unlike) * NAME_ROOM + (strchr(name, '.') ? s_distance(wrong, name) : 0);
+    return (3 * near + s_unlike(key_leaf(wrong), key_leaf(name))) * NAME_ROOM +
+           (strchr(name, '.') ? s_distance(wrong, name) : 0);
 }
 
 const char *tt_nearest(const char *wrong, const char *const *names, size_t count)

@@ -564,6 +564,25 @@ static void test_nearest(void **state)
     assert_null(tt_nearest("", names, 4));
 }
 
+/*  Only what can be a slip of the hand is suggested, and the likelier of two. */
+static void test_nearest_is_plausible(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"set", "seed", "force", "env", "output"};
+    static const char *const algorithms[] = {"a2c", "dqn", "ppo"};
+    assert_string_equal(tt_nearest("sed", options, 5), "seed"); /* a letter left out, sooner than another one */
+    assert_string_equal(tt_nearest("sett", options, 5), "set");
+    assert_string_equal(tt_nearest("seeds", options, 5), "seed");
+    assert_string_equal(tt_nearest("ouptut", options, 5), "output");
+    assert_string_equal(tt_nearest("Output", options, 5), "output");
+    assert_null(tt_nearest("torch", options, 5));
+    assert_null(tt_nearest("sac", algorithms, 3));
+    assert_null(tt_nearest("td3", algorithms, 3));
+    assert_string_equal(tt_nearest("PPO", algorithms, 3), "ppo");
+    assert_string_equal(tt_nearest("pppo", algorithms, 3), "ppo");
+    assert_string_equal(tt_nearest("ddqn", algorithms, 3), "dqn");
+}
+
 /*  ---- dump -> parse -> the same values, for random values ---- */
 
 static uint32_t s_random(uint32_t *counter)
@@ -731,6 +750,7 @@ int main(void)
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_names_of_files),
         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest_is_plausible),
         cmocka_unit_test(test_dump_reads_back),
         cmocka_unit_test(test_texts_and_quiet_keys),
         cmocka_unit_test(test_words),
