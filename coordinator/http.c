@@ -76,6 +76,13 @@ static const route_t *s_route(const char *path)
     return NULL;
 }
 
+/*  What may be read may be read without its body: libmicrohttpd leaves it away. */
+static bool s_takes(const route_t *route, const char *method)
+{
+    const bool head = strcmp(method, "HEAD") == 0;
+    return strcmp(route->method, head ? "GET" : method) == 0;
+}
+
 /*  Who may not ask, or asks for what is not there, is told so before the body is read. */
 static void s_on_head(void *ctx, const tt_server_request_t *request)
 {
@@ -86,7 +93,7 @@ static void s_on_head(void *ctx, const tt_server_request_t *request)
             "send 'Authorization: Bearer TOKEN' with the content of the run directory's file token");
     else if (!route)
         s_refuse(self, request, 404, "there are /healthz, /status, /metrics, /weights, /scale and /stop");
-    else if (strcmp(route->method, request->method) != 0)
+    else if (!s_takes(route, request->method))
         s_refuse(self, request, 405,
             strcmp(route->method, "GET") == 0 ? "this is to be read with GET" : "this is to be ordered with POST");
 }

@@ -200,6 +200,35 @@ static void test_who_has_not_is_turned_away_unheard(void **state)
     assert_int_equal(s_code(place, "GET /healthz HTTP/1.1", NULL, "", &asked), 200);
 }
 
+/*  The same head as GET's, and nothing behind it; the connection goes on being of use. */
+static void test_head_is_get_without_a_body(void **state)
+{
+    place_t *place = *state;
+    static const char *const paths[] = {"/healthz", "/status", "/metrics", "/weights"};
+    for (size_t i = 0; i < TT_COUNT(paths); i++) {
+        exchange_t get, head;
+        int asked;
+        char line[512];
+        snprintf(line, sizeof line, "GET %s HTTP/1.1\r\nAuthorization: Bearer %s", paths[i], place->token);
+        assert_int_equal(s_request(place, line, "", 0, &get, &asked), 200);
+        snprintf(line, sizeof line, "HEAD %s HTTP/1.1\r\nAuthorization: Bearer %s", paths[i], place->token);
+        assert_int_equal(s_request(place, line, "", 0, &head, &asked), 200);
+        char *get_body = strstr(get.reply, "\r\n\r\n"), *head_body = strstr(head.reply, "\r\n\r\n");
+        assert_true(get_body && head_body && strlen(get_body) > 4);
+        assert_int_equal(strlen(head_body), 4);
+        snprintf(line, sizeof line, "Content-Length: %zu\r\n", strlen(get_body) - 4);
+        assert_non_null(strstr(head.reply, line));
+    }
+    exchange_t x;
+    int asked;
+    char line[512];
+    snprintf(line, sizeof line, "HEAD /stop HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
+    assert_int_equal(s_request(place, line, "", 0, &x, &asked), 405);
+    snprintf(line, sizeof line, "HEAD /status HTTP/1.1");
+    assert_int_equal(s_request(place, line, "", 0, &x, &asked), 401);
+    assert_int_equal(asked, 0);
+}
+
 static void test_bad_requests_are_told_what_is_wrong(void **state)
 {
     place_t *place = *state;
@@ -381,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who_has_the_token_may_ask, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_who_has_not_is_turned_away_unheard, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_head_is_get_without_a_body, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_bad_requests_are_told_what_is_wrong, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_weights_are_a_file, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_token_of_somebody_else, s_setup, s_teardown),
