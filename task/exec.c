@@ -124,6 +124,41 @@ static bool s_holds(const char *line, const exec_pair_t *pairs, size_t count, si
     return false;
 }
 
+/*  Letters of a shell's own: ${NAME%SUFFIX}, and a doubled one is a plain one to printf and date. */
+static bool s_is_the_shells(const char *line, const char *at)
+{
+    const char *before = at;
+    while (before > line && strchr(KEY_LETTERS, before[-1]))
+        before--;
+    return (at > line && at[-1] == '%') || (before - line >= 2 && before[-1] == '{' && before[-2] == '$');
+}
+
+/*  A word in capitals that nothing stands for: meant to be one of ours. Two letters are not enough, as in `date +%FT%T`. */
+static size_t s_unknown(const char *line, const exec_pair_t *pairs, size_t count, const char **at)
+{
+    enum { LEAST = 3 };
+    for (*at = strchr(line, '%'); *at; *at = strchr(*at + 1, '%')) {
+        const size_t length = strspn(*at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+        if (length >= LEAST && !s_at(*at, pairs, count) && !s_is_the_shells(line, *at))
+            return 1 + strspn(*at + 1, KEY_LETTERS);
+    }
+    return 0;
+}
+
+static tt_status_t s_check_words(const char *line, bool data, const exec_pair_t *pairs, size_t count)
+{
+    const char *at;
+    const size_t length = s_unknown(line, pairs, count, &at);
+    char known[2048] = "";
+    if (!length)
+        return TT_OK;
+    for (size_t i = data ? 0 : 1; i < count; i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", pairs[i].key);
+    }
+    return tt_err(TT_USAGE, "the command holds %.*s, which stands for nothing; there are %s", (int)length, at, known);
+}
+
 tt_status_t exec_check(const char *line, bool data, const exec_secondary_t *secondary, size_t count)
 {
     exec_pair_t pairs[TT_COUNT(s_own) + EXEC_SECONDARY_MAX];
@@ -135,6 +170,7 @@ tt_status_t exec_check(const char *line, bool data, const exec_secondary_t *seco
     for (size_t i = 0; i < count; i++)
         pairs[TT_COUNT(s_own) + i] = (exec_pair_t){secondary[i].key, ""};
     const size_t all = TT_COUNT(s_own) + count;
+    TT_TRY(s_check_words(line, data, pairs, all));
     if (!data && s_holds(line, pairs, all, 0))
         return tt_err(TT_USAGE, "the command holds %%DATA, and there is no data: --dataFile names it");
     for (size_t i = data ? 0 : 1; i < all; i++)

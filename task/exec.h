@@ -19,8 +19,8 @@ typedef struct {
 
 /*  "{'%REF': 'user.me.ref'}", as Python or JSON write it; "" and "{}" are none. TT_USAGE. */
 tt_status_t exec_secondary(const char *text, exec_secondary_t *out, size_t *count);
-/*  Does the line hold %IN, %OUT, %DATA where there is data (and not where there is none), and every one of the keys? TT_USAGE says what is
- *  wrong. */
+/*  Does the line hold %IN, %OUT, %DATA where there is data (and not where there is none), every one of the keys, and no other word in capitals behind
+ *  a '%', which would be left as it is? TT_USAGE says what is wrong. */
 tt_status_t exec_check(const char *line, bool data, const exec_secondary_t *secondary, size_t count);
 /*  The line with the values in place of their keys, appended to out. TT_USAGE: it becomes too long for out. */
 tt_status_t exec_fill(tt_buf_t *out, const char *line, const exec_pair_t *pairs, size_t count);

@@ -66,12 +66,33 @@ static void s_checked(void **state)
     assert_int_equal(exec_check("x %DATASET %IN %OUT %REF", true, keys, 2), TT_USAGE); /* that is not %DATA */
 }
 
+static void s_unknown(void **state)
+{
+    (void)state;
+    const exec_secondary_t keys[] = {{"%REF", "a"}};
+    static const char *const wrong[] = {"x %DAT %IN %OUT", "x %IN %OUT '%REFS_2'x", "%OUT %IN -%FOO", "%IN %OUT 5%CPU"};
+    static const char *const word[] = {"%DAT", "%REFS_2", "%FOO", "%CPU"};
+    for (size_t i = 0; i < TT_COUNT(wrong); i++) {
+        char said[128];
+        snprintf(said, sizeof said, "the command holds %s, which stands for nothing; there are %%IN, %%OUT", word[i]);
+        assert_int_equal(exec_check(wrong[i], false, NULL, 0), TT_USAGE);
+        assert_string_equal(tt_err_text(), said);
+    }
+    assert_int_equal(exec_check("x %DATA %IN %OUT %REF %NO_SUCH", true, keys, 1), TT_USAGE);
+    assert_string_equal(
+        tt_err_text(), "the command holds %NO_SUCH, which stands for nothing; there are %DATA, %IN, %OUT, %REF");
+    /* of date, printf and the shell itself */
+    assert_ok(exec_check("date +%FT%T >%OUT; printf '%d%%ABC' <%IN", false, NULL, 0));
+    assert_ok(exec_check("x=%IN; mv ${x%TXT} ${x%%JPEG} %OUT", false, NULL, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s_replaced),
         cmocka_unit_test(s_secondary),
         cmocka_unit_test(s_checked),
+        cmocka_unit_test(s_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
