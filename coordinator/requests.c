@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/log.h"
+#include "common/job/order.h"
 #include "coordinator/state.h"
 #include "coordinator/status.h"
 
@@ -15,19 +16,6 @@ static tt_status_t s_print(json_t *object, tt_buf_t *out)
     const tt_status_t status = tt_buf_str(out, text);
     free(text);
     return status;
-}
-
-static tt_status_t s_parse(const char *verb, const char *body, json_t **out)
-{
-    json_error_t error;
-    *out = body && body[0] ? json_loads(body, JSON_REJECT_DUPLICATES, &error) : json_object();
-    if (!*out)
-        return tt_err(TT_INVALID, "not JSON (line %d: %s)", error.line, error.text);
-    if (json_is_object(*out))
-        return TT_OK;
-    json_decref(*out);
-    return tt_err(TT_INVALID, "expected a JSON object, for example %s",
-        strcmp(verb, "stop") == 0 ? "{\"reason\": \"enough\"}" : "{\"collector\": 2}");
 }
 
 /* ---- status, watch, snapshot --------------------------------------------------------------------------------------- */
@@ -110,26 +98,10 @@ static tt_status_t s_scale(coordinator_t *self, const char *identity, json_t *bo
 
 /* ---- stop ---------------------------------------------------------------------------------------------------------- */
 
-/*  One key of what stop takes. The exit code is between the processes of a run: who asks over HTTP gives none. */
-static tt_status_t s_check_order(const char *identity, const char *key, const json_t *value)
-{
-    const bool code = identity && strcmp(key, "code") == 0;
-    if (strcmp(key, "reason") == 0)
-        return json_is_string(value) ? TT_OK : tt_err(TT_INVALID, "reason must be a string");
-    if (strcmp(key, "now") == 0)
-        return json_is_boolean(value) ? TT_OK : tt_err(TT_INVALID, "now must be true or false");
-    if (!code)
-        return tt_err(TT_INVALID, "no key '%s'; there are reason and now", key);
-    return json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) <= 255
-               ? TT_OK
-               : tt_err(TT_INVALID, "code must be a number from 0 to 255");
-}
-
+/*  The exit code is between the processes of a run: who asks over HTTP gives none. */
 static tt_status_t s_stop(coordinator_t *self, const char *identity, json_t *body, tt_buf_t *out)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach(body, key, value) TT_TRY(s_check_order(identity, key, value));
+    TT_TRY(tt_order_check_stop(body, identity != NULL));
     const char *reason = json_string_value(json_object_get(body, "reason"));
     ends_stop(self, reason && reason[0] ? reason : "asked to stop",
         (uint32_t)json_integer_value(json_object_get(body, "code")), json_is_true(json_object_get(body, "now")));
@@ -156,7 +128,7 @@ tt_status_t requests_answer(
         if (strcmp(s_verbs[i].verb, verb) != 0)
             continue;
         json_t *object = NULL;
-        TT_TRY(s_parse(verb, body, &object));
+        TT_TRY(tt_order_parse(&object, verb, body));
         const tt_status_t status = s_verbs[i].answer(self, identity, object, out);
         json_decref(object);
         return status;

@@ -1,6 +1,7 @@
 /*  control - the run's control socket: what `tutti status`, `scale` and `stop` ask a coordinator of ours is answered here. */
 #include <stdlib.h>
 #include <string.h>
+#include "common/job/order.h"
 #include "k8s/api/dump.h"
 #include "k8s/local/run.h"
 #define TT_LOG_COMPONENT "local"
@@ -8,12 +9,28 @@
 
 enum { BEAT_MS = 1000, LEASE_MS = 5000, LINGER_MS = 500 };
 
+static tt_status_t s_stop(run_t *run, const char *body)
+{
+    json_t *object = NULL;
+    TT_TRY(tt_order_parse(&object, "stop", body));
+    const tt_status_t status = tt_order_check_stop(object, true);
+    const bool now = json_is_true(json_object_get(object, "now"));
+    json_decref(object);
+    TT_TRY(status);
+    run_stop(run, 0);
+    if (now)
+        kubelet_end(run->kubelet, 0);
+    return TT_OK;
+}
+
 static tt_status_t s_scale(run_t *run, const char *body)
 {
-    json_t *wanted = json_loads(body ? body : "", 0, NULL);
+    json_t *wanted = NULL;
     const char *role;
     json_t *count;
-    tt_status_t status = json_is_object(wanted) ? TT_OK : tt_err(TT_USAGE, "expected {\"collector\": 3}");
+    TT_TRY(tt_order_parse(&wanted, "scale", body));
+    tt_status_t status =
+        json_object_size(wanted) ? TT_OK : tt_err(TT_INVALID, "say which role, for example {\"collector\": 2}");
     json_object_foreach(wanted, role, count)
     {
         if (status == TT_OK)
@@ -29,10 +46,8 @@ static tt_status_t s_order(run_t *run, const tt_msg_REQUEST_t *request, char **a
 {
     const char *verb = request->verb ? request->verb : "";
     json_t *status = NULL;
-    if (strcmp(verb, "stop") == 0) {
-        run_stop(run, 0);
-        return TT_OK;
-    }
+    if (strcmp(verb, "stop") == 0)
+        return s_stop(run, request->body);
     if (strcmp(verb, "scale") == 0)
         TT_TRY(s_scale(run, request->body));
     else if (strcmp(verb, "status") != 0)
