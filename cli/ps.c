@@ -40,6 +40,13 @@ static void s_row(void *ctx, const tt_rundir_t *run)
     json_decref(source);
 }
 
+/*  Said once: the name is free from now on. */
+static void s_gone(void *ctx, const char *name, const char *was)
+{
+    (void)ctx;
+    fprintf(stderr, "tutti ps: run '%s' was at %s, which is gone: its name is forgotten\n", name, was);
+}
+
 static void s_print(const json_t *rows)
 {
     size_t i;
@@ -67,7 +74,9 @@ int tt_cmd_ps(int argc, char **argv)
     if (!args)
         return code;
     listing_t listing = {.all = tt_arg_given(args, "all"), .rows = json_array()};
-    const tt_status_t status = tt_registry_each(s_row, &listing);
+    tt_status_t status = tt_registry_sweep(s_gone, NULL);
+    if (status == TT_OK)
+        status = tt_registry_each(s_row, &listing);
     if (status == TT_OK && tt_arg_is(args, "output", "json")) {
         json_dumpf(listing.rows, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         putchar('\n');

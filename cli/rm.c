@@ -1,8 +1,101 @@
-/*  rm - remove ended runs with all their files. */
+/*  rm - remove ended runs with all their files: those that are named, all, or all that ended some time ago. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include "cli/cmd.h"
+#include "common/base/clock.h"
 #include "controller/rundir.h"
 
-const tt_option_t tt_opt_rm[] = {{0}};
+const tt_option_t tt_opt_rm[] = {
+    {"all", 0, NULL, "every ended run"},
+    {"older", 0, "AGE", "every run that ended so long ago: 90s, 30m, 12h, 7d, 2w"},
+    {0},
+};
+
+typedef struct {
+    const tt_args_t *args;
+    int64_t before_s; /* since 1970: what ended later stays */
+    int worst;        /* exit code */
+} removal_t;
+
+static void s_fail(removal_t *self, tt_status_t status)
+{
+    self->worst = tt_args_fail(self->args, status);
+}
+
+/* ---- an age --------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_age(const char *text, int64_t *seconds)
+{
+    static const struct {
+        char letter;
+        int64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+    enum { MOST = 1000000 };
+    const size_t digits = strspn(text, "0123456789");
+    const long number = digits && digits < 8 ? atol(text) : MOST + 1;
+    for (size_t i = 0; i < TT_COUNT(units); i++)
+        if (text[digits] == units[i].letter && !text[digits + 1] && number <= MOST) {
+            *seconds = number * units[i].seconds;
+            return TT_OK;
+        }
+    return tt_err(TT_USAGE, "--older: '%s' is not a whole number with s, m, h, d or w behind it, such as 7d", text);
+}
+
+/*  When it wrote the last of what every end, and every life, writes; where there is nothing yet, when it was made. */
+static int64_t s_ended_s(const tt_rundir_t *run)
+{
+    static const char *const files[] = {"summary.json", "result.json", "metrics.jsonl", "journal.db", "run.json", "."};
+    int64_t newest = 0;
+    for (size_t i = 0; i < TT_COUNT(files) && (!newest || i + 1 < TT_COUNT(files)); i++) {
+        char path[sizeof run->path + 16];
+        struct stat info;
+        snprintf(path, sizeof path, "%s/%s", run->path, files[i]);
+        if (stat(path, &info) == 0 && info.st_mtim.tv_sec > newest)
+            newest = info.st_mtim.tv_sec;
+    }
+    return newest;
+}
+
+/* ---- the registry's ------------------------------------------------------------------------------------------------- */
+
+static void s_remove(void *ctx, const tt_rundir_t *run)
+{
+    removal_t *self = ctx;
+    if (tt_rundir_live(run) || s_ended_s(run) > self->before_s)
+        return;
+    const tt_status_t status = tt_rundir_remove(run);
+    if (status == TT_OK)
+        printf("removed %s, %s\n", run->name, run->path);
+    else if (status != TT_EXISTS) /* it was begun again just now */
+        s_fail(self, status);
+}
+
+static tt_status_t s_remove_all(removal_t *self)
+{
+    int64_t age_s = 0;
+    if (tt_operand_count(self->args))
+        return tt_err(TT_USAGE, "--all and --older choose the runs; '%s' is one too many", tt_operand(self->args, 0));
+    if (tt_arg(self->args, "older"))
+        TT_TRY(s_age(tt_arg(self->args, "older"), &age_s));
+    self->before_s = age_s ? tt_wall_ns() / 1000000000 - age_s : INT64_MAX;
+    return tt_registry_each(s_remove, self);
+}
+
+/* ---- the command ---------------------------------------------------------------------------------------------------- */
+
+static void s_remove_named(removal_t *self)
+{
+    for (size_t i = 0; tt_operand(self->args, i); i++) {
+        tt_rundir_t run;
+        tt_status_t status = tt_rundir_find(&run, tt_operand(self->args, i));
+        if (status == TT_OK)
+            status = tt_rundir_remove(&run);
+        if (status != TT_OK)
+            s_fail(self, status);
+    }
+}
 
 int tt_cmd_rm(int argc, char **argv)
 {
@@ -10,14 +103,16 @@ int tt_cmd_rm(int argc, char **argv)
     TT_AUTO(tt_args) args = tt_args_new(&code, "rm", argc, argv);
     if (!args)
         return code;
-    int worst = 0;
-    for (size_t i = 0; tt_operand(args, i); i++) {
-        tt_rundir_t run;
-        tt_status_t status = tt_rundir_find(&run, tt_operand(args, i));
-        if (status == TT_OK)
-            status = tt_rundir_remove(&run);
-        if (status != TT_OK)
-            worst = tt_args_fail(args, status);
-    }
-    return worst;
+    removal_t self = {.args = args};
+    const bool all = tt_arg_given(args, "all") || tt_arg_given(args, "older");
+    tt_status_t status = TT_OK;
+    if (all)
+        status = s_remove_all(&self);
+    else if (tt_operand_count(args))
+        s_remove_named(&self);
+    else
+        status = tt_err(TT_USAGE, "RUN is missing; or --all, or --older AGE");
+    if (status != TT_OK)
+        s_fail(&self, status);
+    return self.worst;
 }

@@ -192,6 +192,20 @@ static void s_free(char **names, size_t count)
     free(names);
 }
 
+tt_status_t tt_registry_sweep(void (*fn)(void *ctx, const char *name, const char *was), void *ctx)
+{
+    char **names = tt_array0(NAMES_MAX, sizeof *names), was[PATH_MAX];
+    size_t count;
+    const tt_status_t status = s_names(names, &count);
+    for (size_t i = 0; i < count; i++)
+        if (registry_was(names[i], was)) {
+            registry_forget(names[i]);
+            fn(ctx, names[i], was);
+        }
+    s_free(names, count);
+    return status;
+}
+
 tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void *ctx)
 {
     char **names = tt_array0(NAMES_MAX, sizeof *names);

@@ -67,6 +67,8 @@ bool tt_rundir_full(const tt_rundir_t *self);
 /*  Remove a small file of the run, if it is there. */
 void tt_rundir_forget(const tt_rundir_t *self, const char *file);
 
+/*  Forget the names whose directory is gone, or is no run any more; fn is told of each, and where it was. */
+tt_status_t tt_registry_sweep(void (*fn)(void *ctx, const char *name, const char *was), void *ctx);
 /*  Call fn for every registered run whose directory still is there; forget the others. */
 tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void *ctx);
 
