@@ -1,7 +1,10 @@
 /*  check - the config as a run would see it, where every value comes from, and what it comes to. */
 #include "cli/cmd.h"
 #include "cli/comes_to.h"
+#include "cli/ends.h"
+#include "cli/environment.h"
 #include "cli/job.h"
+#include "cli/members.h"
 #include "cli/setup.h"
 #include "common/base/json.h"
 #include "k8s/dijob/manifest.h"
@@ -44,6 +47,9 @@ static int s_print_json(const tt_setup_t *setup)
     tt_config_each(tt_setup_config(setup), s_json_member, &separator);
     fputs("},\"comes_to\":", stdout);
     json_t *sums = comes_to_json(setup);
+    const tt_train_cfg_t *train = tt_setup_train(setup);
+    json_object_set_new(
+        sums, "updates", train->stop.env_steps ? json_integer((json_int_t)ends_updates(train)) : json_null());
     json_dumpf(sums, stdout, JSON_COMPACT);
     json_decref(sums);
     puts("}");
@@ -65,8 +71,10 @@ static int s_print_yaml(const tt_setup_t *setup)
     if (status == TT_OK)
         fputs(tt_buf_text(&out), stdout);
     tt_buf_free(&out);
-    if (status == TT_OK)
+    if (status == TT_OK) {
         comes_to_print(stdout, setup);
+        ends_print(stdout, tt_setup_train(setup));
+    }
     return tt_status_exit_code(status);
 }
 
@@ -83,8 +91,12 @@ static int s_check_manifest(const tt_args_t *args, bool json)
     tt_status_t status = tt_job_refuse_settings(args);
     if (status == TT_OK)
         status = local_read(&manifest, tt_operand(args, 0), s_note, &json);
+    if (status == TT_OK)
+        status = members_check(&manifest);
     if (status == TT_OK && json)
-        puts("{\"valid\":true}");
+        printf("{\"valid\":true,\"complete\":%s}\n", manifest.lacks ? "false" : "true");
+    else if (status == TT_OK && manifest.lacks)
+        printf("the %s is good, but this machine lacks what stands above\n", manifest.front->kind);
     else if (status == TT_OK)
         printf("the %s can be run\n", manifest.front->kind);
     else if (json)
@@ -100,15 +112,21 @@ int tt_cmd_check(int argc, char **argv)
     if (!args)
         return code;
     const bool json = tt_arg_is(args, "output", "json");
+    tt_status_t status = environment_check();
+    if (status != TT_OK && json)
+        s_print_json_error();
+    if (status != TT_OK)
+        return tt_args_fail(args, status);
     if (manifest_is(tt_operand(args, 0)))
         return s_check_manifest(args, json);
     TT_AUTO(tt_setup) setup = NULL;
-    const tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);
+    status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);
     if (status != TT_OK && json)
         s_print_json_error();
     if (status != TT_OK)
         return tt_args_fail(args, status);
     if (*tt_setup_note(setup))
         fprintf(stderr, "tutti check: %s\n", tt_setup_note(setup));
+    ends_warn(stderr, "tutti check", tt_setup_train(setup));
     return json ? s_print_json(setup) : s_print_yaml(setup);
 }

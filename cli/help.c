@@ -140,7 +140,7 @@ static const char s_man_end[] =
     ".TP\n.B TT_LOG_FORMAT\n\\fIjson\\fR: one JSON object a log line.\n"
     ".SH EXIT STATUS\n0 on success, codes as in \\fBsysexits.h\\fR(3head) otherwise: 64 bad usage, 65 bad data, "
     "66 not found, 69 unavailable, 70 internal error, 73 exists or in use, 74 input or output failed, "
-    "78 bad configuration; 130 after SIGINT, 143 after SIGTERM.\n";
+    "78 bad configuration, 79 training has diverged; 130 after SIGINT, 143 after SIGTERM.\n";
 
 static void s_man(FILE *out)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/display.h"
+#include "cli/ends.h"
 #include "cli/history.h"
 #include "cli/options.h"
 #include "cli/summary.h"
@@ -271,22 +272,11 @@ static void s_say_endless(const tt_launch_t *launch)
             launch->detach ? "" : "Ctrl-C or ", launch->run->name);
 }
 
-/*  A run is over when its batches come to so many steps, and the last one is not trained on. */
-static void s_say_untrained(const tt_launch_t *launch)
-{
-    const tt_train_cfg_t *cfg = launch->cfg;
-    const uint64_t batch = cfg ? (uint64_t)cfg->num_envs * cfg->num_steps : 0;
-    if (cfg && cfg->stop.env_steps && cfg->stop.env_steps <= batch)
-        fprintf(stderr,
-            "tutti: nothing will be trained: stop.env_steps is %llu, and the first batch has %llu steps (num_envs x "
-            "num_steps)\n",
-            (unsigned long long)cfg->stop.env_steps, (unsigned long long)batch);
-}
-
 int tt_launch(const tt_launch_t *launch)
 {
     s_say_endless(launch);
-    s_say_untrained(launch);
+    if (launch->cfg)
+        ends_warn(stderr, "tutti", launch->cfg);
     if (!launch->detach)
         return s_guarded(launch);
     int started[2];

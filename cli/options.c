@@ -152,24 +152,34 @@ static tt_status_t s_parse(tt_args_t *self, int argc, char **argv)
     return s_check_operands(self);
 }
 
-tt_args_t *tt_args_new(int *exit_code, const char *command, int argc, char **argv)
+tt_status_t tt_args_read(tt_args_t **self_p, const char *command, int argc, char **argv)
 {
     tt_args_t *self = tt_new0(sizeof *self);
     self->command = tt_command_find(command);
     TT_CHECK(self->command && argc >= 1);
     const tt_status_t status = s_parse(self, argc, argv);
     if (status == TT_OK)
+        *self_p = self;
+    else
+        tt_args_destroy(&self);
+    return status;
+}
+
+tt_args_t *tt_args_new(int *exit_code, const char *command, int argc, char **argv)
+{
+    tt_args_t *self = NULL;
+    const tt_status_t status = tt_args_read(&self, command, argc, argv);
+    if (status == TT_OK)
         return self;
+    const tt_command_t *asked = tt_command_find(command);
     *exit_code = 0;
     if (status == TT_STOPPED) {
-        help_command(stdout, self->command);
+        help_command(stdout, asked);
     } else {
-        *exit_code = tt_args_fail(self, status);
-        const char *operands = self->command->operands;
-        fprintf(stderr, "usage: tutti %s%s%s [options]; 'tutti %s --help' says more\n", command, *operands ? " " : "",
-            operands, command);
+        *exit_code = tt_cli_fail(command, status);
+        fprintf(stderr, "usage: tutti %s%s%s [options]; 'tutti %s --help' says more\n", command,
+            *asked->operands ? " " : "", asked->operands, command);
     }
-    tt_args_destroy(&self);
     return NULL;
 }
 

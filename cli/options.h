@@ -27,7 +27,11 @@ typedef struct {
 typedef struct tt_command tt_command_t; /* cli/cmd.h */
 typedef struct tt_args tt_args_t;       /* opaque; borrows argv */
 
-/*  Read the line of a command ("run", "bench envs"). NULL: the command ends here with *exit_code: 0 after --help,
+/*  Read the line of a command ("run", "bench envs"), without a word to anybody. Caller owns *self_p. TT_STOPPED: --help is in it;
+ *  TT_USAGE: what is wrong. */
+tt_status_t tt_args_read(tt_args_t **self_p, const char *command, int argc, char **argv);
+
+/*  The same for who ran it. NULL: the command ends here with *exit_code: 0 after --help,
  *  64 after a message on stderr. Choices ("text|json") and the number of operands are already checked. */
 tt_args_t *tt_args_new(int *exit_code, const char *command, int argc, char **argv);
 void tt_args_destroy(tt_args_t **self_p);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cli/changes.h"
 #include "cli/cmd.h"
+#include "cli/environment.h"
 #include "cli/history.h"
 #include "cli/launch.h"
 #include "common/base/clock.h"
@@ -151,7 +152,9 @@ int tt_cmd_resume(int argc, char **argv)
     if (!args)
         return code;
     resume_t self = {0};
-    const tt_status_t status = s_prepare(&self, args);
+    tt_status_t status = environment_check();
+    if (status == TT_OK)
+        status = s_prepare(&self, args);
     if (status != TT_OK) {
         s_close(&self);
         return tt_args_fail(args, status);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include "cli/cmd.h"
+#include "cli/environment.h"
 #include "cli/job.h"
 #include "cli/launch.h"
 #include "cli/setup.h"
@@ -69,11 +70,14 @@ int tt_cmd_run(int argc, char **argv)
     TT_AUTO(tt_args) args = tt_args_new(&code, "run", argc, argv);
     if (!args)
         return code;
+    tt_status_t status = environment_check();
+    if (status != TT_OK)
+        return tt_args_fail(args, status);
     if (manifest_is(tt_operand(args, 0)))
         return tt_run_job(args, start_ns);
     TT_AUTO(tt_setup) setup = NULL;
     tt_rundir_t run;
-    tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);
+    status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);
     if (status == TT_OK)
         status = s_prepare(&run, args, setup);
     if (status != TT_OK)

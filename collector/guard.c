@@ -9,7 +9,6 @@
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/status.h"
 
 static const int s_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction s_before[TT_COUNT(s_signals)];
@@ -106,11 +105,30 @@ static void s_own_stack(void)
         sigaltstack(&(stack_t){.ss_sp = s_stack, .ss_size = sizeof s_stack}, NULL);
 }
 
+/*  0: it is not there, or nothing of the kind. */
+static int s_seconds(const char *text)
+{
+    char *end;
+    const long seconds = text ? strtol(text, &end, 10) : 0;
+    return text && !*end && seconds >= 1 && seconds <= START_MOST_S ? (int)seconds : 0;
+}
+
 int guard_seconds(const char *name, int initial)
 {
-    const char *text = getenv(name);
-    const long seconds = text ? strtol(text, NULL, 10) : 0;
-    return seconds >= 1 && seconds <= START_MOST_S ? (int)seconds : initial;
+    const int seconds = s_seconds(getenv(name));
+    return seconds ? seconds : initial;
+}
+
+tt_status_t guard_check(void)
+{
+    static const char *const names[] = {"TT_ENV_START_S", "TT_ENV_STEP_S", "TT_ENV_IDLE_S"};
+    for (size_t i = 0; i < TT_COUNT(names); i++) {
+        const char *text = getenv(names[i]);
+        if (text && *text && !s_seconds(text))
+            return tt_err(
+                TT_CONFIG, "%s: '%s' is not a whole number of seconds from 1 to %d", names[i], text, START_MOST_S);
+    }
+    return TT_OK;
 }
 
 int64_t guard_idle_ms(void)

@@ -10,6 +10,7 @@
  *  Threads: guard_arm once, from one thread; enter and leave from any, each thread for itself. */
 #pragma once
 #include <stdint.h>
+#include "common/base/status.h"
 
 /*  Install the handlers (again: nothing happens). */
 void guard_arm(void);
@@ -22,6 +23,9 @@ void guard_leave(void);
 
 /*  A deadline in seconds from the environment variable `name`, 1 to 86400; `initial` where it says nothing of the kind. */
 int guard_seconds(const char *name, int initial);
+
+/*  Are the deadlines above, TT_ENV_STEP_S and TT_ENV_IDLE_S such numbers, where they are there? TT_CONFIG: one is not. */
+tt_status_t guard_check(void);
 
 /*  So long processes that an environment has of its own stay without a use: TT_ENV_IDLE_S, else a minute. */
 int64_t guard_idle_ms(void);

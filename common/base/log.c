@@ -41,19 +41,60 @@ static bool s_level_of(const char *text, size_t length, tt_log_level_t *out)
     return false;
 }
 
-static bool s_take_item(const char *item, size_t length)
+/*  What an item of TT_LOG says; name of length 0: of every component that is not named. */
+typedef struct {
+    const char *name;
+    size_t length;
+    tt_log_level_t level;
+} item_t;
+
+static bool s_parse_item(const char *item, size_t length, item_t *out)
 {
     const char *colon = memchr(item, ':', length);
-    if (!colon)
-        return s_level_of(item, length, &s_log.level);
-    const size_t name = (size_t)(colon - item);
-    if (name == 0 || name >= NAME_MAX_ || s_log.count == COMPONENTS_MAX)
+    const size_t name = colon ? (size_t)(colon - item) : 0, from = colon ? name + 1 : 0;
+    *out = (item_t){item, name, TT_LOG_INFO};
+    return (!colon || name) && name < NAME_MAX_ && s_level_of(item + from, length - from, &out->level);
+}
+
+static bool s_take_item(const char *text, size_t length)
+{
+    item_t item;
+    if (!s_parse_item(text, length, &item) || (item.length && s_log.count == COMPONENTS_MAX))
         return false;
-    if (!s_level_of(colon + 1, length - name - 1, &s_log.components[s_log.count].level))
-        return false;
-    memcpy(s_log.components[s_log.count].name, item, name);
-    s_log.components[s_log.count++].name[name] = '\0';
+    if (!item.length) {
+        s_log.level = item.level;
+        return true;
+    }
+    memcpy(s_log.components[s_log.count].name, item.name, item.length);
+    s_log.components[s_log.count].name[item.length] = '\0';
+    s_log.components[s_log.count++].level = item.level;
     return true;
+}
+
+#define ITEM_WRONG "'%.*s' is not LEVEL or COMPONENT:LEVEL with LEVEL one of error, warn, info, debug, trace"
+
+static tt_status_t s_check_levels(const char *spec)
+{
+    for (size_t length, named = 0; spec && *spec; spec += length + (spec[length] == ',')) {
+        item_t item;
+        length = strcspn(spec, ",");
+        if (!length)
+            continue;
+        if (!s_parse_item(spec, length, &item))
+            return tt_err(TT_CONFIG, "TT_LOG: " ITEM_WRONG, (int)length, spec);
+        named += item.length > 0;
+        if (named > COMPONENTS_MAX)
+            return tt_err(TT_CONFIG, "TT_LOG: more than %d components", COMPONENTS_MAX);
+    }
+    return TT_OK;
+}
+
+tt_status_t tt_log_check(void)
+{
+    const char *format = getenv("TT_LOG_FORMAT");
+    if (format && *format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
+        return tt_err(TT_CONFIG, "TT_LOG_FORMAT: '%s' is not one of text, json", format);
+    return s_check_levels(getenv("TT_LOG"));
 }
 
 void tt_log_init(const char *role, int index)
@@ -71,10 +112,7 @@ void tt_log_init(const char *role, int index)
     while (spec && *spec) {
         const size_t length = strcspn(spec, ",");
         if (length && !s_take_item(spec, length))
-            tt_log("log", TT_LOG_WARN,
-                "TT_LOG: '%.*s' is not LEVEL or COMPONENT:LEVEL with LEVEL one of error, warn, "
-                "info, debug, trace; ignored",
-                (int)length, spec);
+            tt_log("log", TT_LOG_WARN, "TT_LOG: " ITEM_WRONG "; ignored", (int)length, spec);
         spec += length + (spec[length] == ',');
     }
 }

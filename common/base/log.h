@@ -8,6 +8,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include "common/base/status.h"
 
 typedef enum {
     TT_LOG_ERROR, /* cannot go on           */
@@ -16,6 +17,9 @@ typedef enum {
     TT_LOG_DEBUG, /* per object             */
     TT_LOG_TRACE  /* per message            */
 } tt_log_level_t;
+
+/*  Are TT_LOG and TT_LOG_FORMAT understood? For who starts others that read them. TT_CONFIG: what is not. */
+tt_status_t tt_log_check(void);
 
 /*  Read TT_LOG and TT_LOG_FORMAT and remember who we are ("learner", 1). Call once, before threads start.
  *  An unreadable TT_LOG is reported on stderr and ignored. Without a call: info, text, no role. */

@@ -21,6 +21,7 @@ typedef struct {
     json_t *job;     /* its status left out                           */
     json_t *config;  /* of front_t.config: an AggregatorConfig; NULL = none */
     json_t *objects; /* array: its ConfigMaps and Secrets             */
+    bool lacks;      /* something that the job wants, and was told, is not on this machine */
 } local_manifest_t;
 
 /*  Read and check: exactly one job, types, the schema's rules in the schema's words. say is told which fields mean nothing

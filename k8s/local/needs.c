@@ -276,7 +276,14 @@ typedef struct {
     bool tutti;
     local_say_fn say;
     void *ctx;
+    size_t lines;
 } needs_t;
+
+static void s_say_line(needs_t *self, const char *text)
+{
+    self->say(self->ctx, text);
+    self->lines++;
+}
 
 static void s_missing(needs_t *self, const char *program, const char *who, const json_t *container)
 {
@@ -324,7 +331,7 @@ static void s_container(needs_t *self, const char *who, const json_t *container)
             "%s: container %s has no command: what its image %s would run is not known on this machine", who,
             s_text(container, "name"), s_text(container, "image"));
         if (!self->tutti)
-            self->say(self->ctx, text);
+            s_say_line(self, text);
         return;
     }
     const char *slash = strrchr(program, '/');
@@ -356,7 +363,7 @@ static tt_status_t s_template(void *ctx, const front_template_t *template_)
     return TT_OK;
 }
 
-static void s_say_missing(const needs_t *self)
+static void s_say_missing(needs_t *self)
 {
     const char *program;
     json_t *entry;
@@ -366,12 +373,12 @@ static void s_say_missing(const needs_t *self)
         char *text = tt_sprintf(
             "not on this machine: %s (wanted by %s)%s%s; put it into the PATH, a virtual environment will do", program,
             s_text(entry, "who"), *image ? "; on a cluster it comes with the image " : "", image);
-        self->say(self->ctx, text);
+        s_say_line(self, text);
         free(text);
     }
 }
 
-void needs_say(const front_t *front, const json_t *job, local_say_fn say, void *ctx)
+size_t needs_say(const front_t *front, const json_t *job, local_say_fn say, void *ctx)
 {
     const json_t *spec = json_object_get(job, "spec");
     needs_t self = {
@@ -379,4 +386,5 @@ void needs_say(const front_t *front, const json_t *job, local_say_fn say, void *
     (void)front->templates(job, s_template, &self);
     s_say_missing(&self);
     json_decref(self.missing);
+    return self.lines;
 }

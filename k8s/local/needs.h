@@ -10,8 +10,8 @@
 #include "k8s/local/place.h"
 
 /*  One line for each program that is missing, with who wants it and which image has it, and for each container whose image alone
- *  knows what to run. job: as local_read gives it. */
-void needs_say(const front_t *front, const json_t *job, local_say_fn say, void *ctx);
+ *  knows what to run; how many lines. job: as local_read gives it. */
+size_t needs_say(const front_t *front, const json_t *job, local_say_fn say, void *ctx);
 
 /*  The commands that a script of a POSIX shell or bash begins its lines with, without those of the shell itself: an array of strings,
  *  each once. Substitutions, here-documents, quoted words and everything behind a `case` are left out. A new reference. */

@@ -446,7 +446,7 @@ tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say
         if (made.front->local->policy)
             s_ignore(json_object_get(json_object_get(made.job, "spec"), made.front->local->policy), say, ctx);
         if (say)
-            needs_say(made.front, made.job, say, ctx);
+            made.lacks = needs_say(made.front, made.job, say, ctx) > 0;
         *out = made;
     } else
         local_manifest_clear(&made);

@@ -174,11 +174,62 @@ expect 0 "no stop rule is set (stop.env_steps, stop.return_mean, stop.wall_s): t
 "$TUTTI" stop endless >out 2>&1 || fail "stop: $(cat out)"
 rm -r endless
 
+# how many updates that is, and whether it is any
+expect 0 '# updates 9 at most: stop.env_steps is reached with batch 10, which is not trained on' \
+    "$TUTTI" check good.yaml --set num_steps=64 --set stop.env_steps=10k
+expect 0 '# updates as many as there are' "$TUTTI" check good.yaml
+expect 0 'tutti check: nothing will be trained: stop.env_steps is 5, and the first batch has' \
+    "$TUTTI" check good.yaml --set stop.env_steps=5
+expect 0 '"updates":9' "$TUTTI" check good.yaml --set num_steps=64 --set stop.env_steps=10k --output json
+
+# what all processes read is looked at by the command that starts them
+for command in "check good.yaml" "run good.yaml --run-dir none" "run $TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml --run-dir none" \
+    "eval nothing" "resume nothing"; do
+    TT_LOG=learner:loud expect 78 "TT_LOG: 'learner:loud' is not LEVEL or COMPONENT:LEVEL" "$TUTTI" $command
+    TT_LOG_FORMAT=xml expect 78 "TT_LOG_FORMAT: 'xml' is not one of text, json" "$TUTTI" $command
+    TT_CPU=mmx expect 78 'TT_CPU=mmx: unknown here; use portable, avx2 or avx512' "$TUTTI" $command
+    TT_ENV_START_S=soon expect 78 "TT_ENV_START_S: 'soon' is not a whole number of seconds from 1 to 86400" "$TUTTI" $command
+    TT_ENV_STEP_S=0 expect 78 "TT_ENV_STEP_S: '0' is not a whole number of seconds" "$TUTTI" $command
+    TT_DEVICE=gpu! expect 78 'TT_DEVICE=gpu!: ' "$TUTTI" $command
+    [ ! -e none ] || fail "$command made a run directory"
+done
+TT_LOG=learner:debug,trace,,net:warn TT_LOG_FORMAT=text TT_CPU=portable TT_ENV_START_S=86400 TT_ENV_IDLE_S= \
+    expect 0 'shards: 4' "$TUTTI" check good.yaml
+
+# what is suggested is plausible
+expect 64 "no option '--sed'; did you mean '--seed'?" "$TUTTI" run good.yaml --sed 3
+expect 64 "no option '--torch'" "$TUTTI" export nothing --torch x
+! grep -q 'did you mean' err || fail "--torch: $(cat err)"
+expect 78 "no algorithm 'sac'; nearest in kind is 'ppo', proximal policy optimisation (on-policy; any actions); \`tutti algorithms\` lists them" \
+    "$TUTTI" check good.yaml --set algorithm.name=sac
+expect 66 "no algorithm 'Rainbow'; nearest in kind is 'dqn', " "$TUTTI" algorithms Rainbow
+expect 66 "no algorithm 'PPO' (did you mean 'ppo'?)" "$TUTTI" algorithms PPO
+
 # the settings of a DIJob are its manifest's
 job=$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml
 expect 64 'a DIJob is what its manifest says' "$TUTTI" check "$job" --set num_envs=4
 expect 64 'a DIJob is what its manifest says' "$TUTTI" check "$job" --seed 4
-expect 0 'the DIJob can be run' "$TUTTI" check "$TT_SOURCE_DIR/configs/k8s/dijob-qbert.yaml"
+expect 0 'the DIJob can be run' "$TUTTI" check "$job"
+expect 0 '{"valid":true,"complete":true}' "$TUTTI" check "$job" --output json
+
+# and the command lines of its containers are read as the pods will
+member() { # OLD NEW CODE WORDS
+    sed "s/$1/$2/" "$job" >member.yaml
+    expect "$3" "$4" "$TUTTI" check member.yaml
+}
+at=spec.coordinator.template.spec.containers[0]
+member ', --seed, "1"' ', --sed, "1"' 64 "$at: no option '--sed'; did you mean '--seed'?"
+member ', --seed, "1"' ', --set, num_env=3' 78 "unknown key 'num_env'; did you mean 'num_envs'?"
+member ', --seed, "1"' ', --set, num_env=3' 78 "tutti check: $at: "
+member 'cartpole-ppo,' 'cartpol-ppo,' 66 "$at: "
+member 'args: .coordinator,' 'args: [coordinater,' 64 "$at: tutti has no command 'coordinater'; did you mean 'coordinator'?"
+member 'args: .learner.' 'args: [learner, now]' 64 "spec.learner.template.spec.containers[0]: 'now' is one operand too many"
+member 'cartpole-ppo,' '\/tmp\/of-a-volume.yaml,' 0 'the DIJob can be run'
+member 'cartpole-ppo,' 'of-the-image.yaml,' 0 'the DIJob can be run'
+member ', --seed, "1"' ', --seed, $(SEED)' 0 'the DIJob can be run'
+member 'command: .\/usr\/bin\/tutti.' 'command: [tutti-no-such]' 0 \
+    'the DIJob is good, but this machine lacks what stands above'
+expect 0 '{"valid":true,"complete":false}' "$TUTTI" check member.yaml --output json
 
 # from a pipe and from standard input
 expect 0 'shards: 4 # <stdin>:4:3' "$TUTTI" check - <good.yaml

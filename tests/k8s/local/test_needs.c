@@ -62,7 +62,10 @@ static void s_assert_said(const char *spec, const char *want)
     json_error_t error;
     json_t *job = json_pack("{s:o}", "spec", json_loads(spec, 0, &error));
     s_said[0] = '\0';
-    needs_say(&dijob_front, job, s_say, NULL);
+    size_t lines = 0;
+    for (const char *at = want; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_int_equal(needs_say(&dijob_front, job, s_say, NULL), lines);
     json_decref(job);
     assert_string_equal(s_said, want);
 }

@@ -1,0 +1,12 @@
+/*  members - the command lines of ours in the manifest of a job: what `check` reads of them before a pod does.
+ *
+ *  With `engine: tutti` a container without a command, or with `command: [tutti]`, is this program. Its options are read by the table of
+ *  its command, and the settings of a coordinator (--config, --set, --seed) as `check` reads a config. What only the pod can know is left
+ *  out: a word with $(NAME) in it, a file of a volume or of the working directory.
+ *
+ *  Threads: main thread (getopt). */
+#pragma once
+#include "k8s/local/local.h"
+
+/*  TT_USAGE, TT_CONFIG and what else a config may be refused for: "spec.coordinator.template.spec.containers[0]: what". */
+tt_status_t members_check(const local_manifest_t *manifest);
