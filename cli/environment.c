@@ -1,10 +1,11 @@
 #include "cli/environment.h"
 #include <stdlib.h>
+#include <string.h>
 #include "collector/guard.h"
 #include "common/base/log.h"
 #include "common/nn/device.h"
 
-/*  Who opens no device in this process finds out all the same. */
+/*  Opened and closed, so that a command that needs no device in its own process finds out all the same. */
 static tt_status_t s_check_cpu(void)
 {
     tt_device_t *device = NULL;
@@ -13,11 +14,17 @@ static tt_status_t s_check_cpu(void)
     return status;
 }
 
+/*  It names a backend, and stands for "cpu"; which card, or whichever there is, the keys of the config say. */
 static tt_status_t s_check_device(void)
 {
-    const char *wish = getenv("TT_DEVICE");
-    const tt_status_t status = wish && *wish ? tt_device_check_wish(wish) : TT_OK;
-    return status == TT_OK ? TT_OK : tt_err_wrap(status, "TT_DEVICE=%s", wish);
+    const char *name = getenv("TT_DEVICE");
+    if (!name || !*name)
+        return TT_OK;
+    if (strchr(name, ':') || strcmp(name, "auto") == 0)
+        return tt_err(TT_CONFIG,
+            "TT_DEVICE=%s: it is a backend's name alone; collector.device and learner.device say more", name);
+    const tt_status_t status = tt_device_check_wish(name);
+    return status == TT_OK ? TT_OK : tt_err_wrap(status, "TT_DEVICE=%s", name);
 }
 
 tt_status_t environment_check(void)

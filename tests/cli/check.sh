@@ -190,6 +190,7 @@ for command in "check good.yaml" "run good.yaml --run-dir none" "run $TT_SOURCE_
     TT_CPU=mmx expect 78 'TT_CPU=mmx: unknown here; use portable, avx2 or avx512' "$TUTTI" $command
     TT_ENV_START_S=soon expect 78 "TT_ENV_START_S: 'soon' is not a whole number of seconds from 1 to 86400" "$TUTTI" $command
     TT_ENV_STEP_S=0 expect 78 "TT_ENV_STEP_S: '0' is not a whole number of seconds" "$TUTTI" $command
+    TT_DEVICE=cuda:1 expect 78 "TT_DEVICE=cuda:1: it is a backend's name alone" "$TUTTI" $command
     TT_DEVICE=gpu! expect 78 'TT_DEVICE=gpu!: ' "$TUTTI" $command
     [ ! -e none ] || fail "$command made a run directory"
 done

@@ -2,12 +2,14 @@
 #include "k8s/local/local.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cli/client.h"
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "tests/folder.h"
@@ -33,6 +35,32 @@ static int s_close(void **state)
     return folder_remove(s_root);
 }
 
+/*  Asked for once the job runs, in a thread of its own. */
+typedef struct {
+    tt_rundir_t run;
+    pthread_t thread;
+    tt_status_t bad, good;
+    char words[128];
+} orders_t;
+
+static orders_t *s_orders; /* NULL: nobody orders anything */
+
+static void *s_order(void *ctx)
+{
+    orders_t *self = ctx;
+    self->bad = tt_client_ask(&self->run, "stop", "{\"now\": \"yes\"}", 10000, NULL);
+    snprintf(self->words, sizeof self->words, "%s", tt_err_text());
+    self->good = tt_client_ask(&self->run, "stop", "{\"reason\": \"enough\", \"now\": true}", 10000, NULL);
+    return NULL;
+}
+
+static void s_started(void *ctx)
+{
+    (void)ctx;
+    if (s_orders)
+        assert_int_equal(pthread_create(&s_orders->thread, NULL, s_order, s_orders), 0);
+}
+
 /*  The job with its status; the caller's. front: whose job it is taken for. */
 static json_t *s_run_as(const front_t *front, const char *name, const char *spec, local_outcome_t *out)
 {
@@ -51,7 +79,10 @@ static json_t *s_run_as(const front_t *front, const char *name, const char *spec
     assert_ok(tt_rundir_create(&run, dir, name));
     assert_ok(tt_rundir_lock(&run, &lock));
     assert_ok(tt_rundir_open_sockets(&run));
-    const local_opts_t opts = {.run = &run, .manifest = &manifest, .say = s_say, .no_limits = true};
+    if (s_orders)
+        s_orders->run = run;
+    const local_opts_t opts = {
+        .run = &run, .manifest = &manifest, .say = s_say, .started = s_started, .no_limits = true};
     assert_ok(local_run(out, &opts));
     tt_rundir_close_sockets(&run);
     close(lock);
@@ -200,6 +231,27 @@ static void test_two_runs_have_addresses_of_their_own(void **state)
         close(fds[i]);
 }
 
+/*  A body that is not understood is not done; at once is at once, whatever grace the pods have. */
+static void test_stop_is_read_strictly(void **state)
+{
+    (void)state;
+    local_outcome_t out;
+    orders_t orders = {.bad = TT_OK, .good = TT_AGAIN};
+    s_orders = &orders;
+    json_t *job = s_run("deaf",
+        "  coordinator:\n    template:\n      spec:\n        terminationGracePeriodSeconds: 3000\n"
+        "        containers: [{name: di-container, command: [sh, -c, 'trap \"\" TERM; while :; do sleep 0.05; "
+        "done']}]\n",
+        &out);
+    s_orders = NULL;
+    assert_int_equal(pthread_join(orders.thread, NULL), 0);
+    assert_int_equal(orders.bad, TT_INVALID);
+    assert_non_null(strstr(orders.words, "now must be true or false"));
+    assert_int_equal(orders.good, TT_OK);
+    assert_int_equal(out.phase, TT_JOB_STOPPED);
+    json_decref(job);
+}
+
 #define TEMPLATE                                                                                               \
     "    template: {spec: {containers: [{name: di-container, ports: [{name: di-port, containerPort: 5555}],\n" \
     "      command: [/bin/sh, -c, '%s']}]}}\n"
@@ -239,6 +291,7 @@ int main(void)
         cmocka_unit_test(test_a_sidecar),
         cmocka_unit_test(test_what_cannot_be_started),
         cmocka_unit_test(test_two_runs_have_addresses_of_their_own),
+        cmocka_unit_test(test_stop_is_read_strictly),
         cmocka_unit_test(test_a_kind_that_is_known_by_its_table_alone),
     };
     return cmocka_run_group_tests(tests, s_open, s_close);
