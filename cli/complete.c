@@ -1,16 +1,21 @@
-/*  complete - a bash completion script made from the table of commands.
+/*  complete - completion scripts made from the table of commands: for bash a whole one; for zsh and fish a few lines that ask the binary
+ *  (cli/offers.h) at every key.
  *
  *  What an option or operand takes is told by its placeholder: FILE and CONFIG are files, DIR a directory, words in lower
  *  case ("text|json") themselves. Any other placeholder is asked of the binary when it is needed, as only it knows the
  *  runs and keys of the moment: `tutti completion --words RUN`. CONFIG is both. */
 #include "cli/cmd.h"
+#include "cli/offers.h"
 #include "cli/words.h"
+#include "common/base/mem.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const tt_option_t tt_opt_completion[] = {
     {"words", 0, "KIND",
         "print the words that a placeholder of --help (ENV, RUN, KEY=VALUE ...) may stand for instead"},
+    {"word", 0, "TEXT", "print what may stand in place of the last of these words instead; repeated, a whole line"},
     {0},
 };
 
@@ -54,6 +59,44 @@ static const char s_tail[] = "    esac\n"
                              "    done\n"
                              "}\n"
                              "complete -F _tutti tutti\n";
+
+/*  ${^a} is each of the words; one that is empty stays. _files and compadd leave out what does not match. */
+static const char s_zsh[] =
+    "#compdef tutti\n"
+    "# zsh completion for tutti " TT_VERSION ", made by: tutti completion zsh\n"
+    "_tutti() {\n"
+    "    local offer\n"
+    "    local -a line=(\"${(@Q)words[2,CURRENT-1]}\" \"$PREFIX\")\n"
+    "    for offer in ${(f)\"$(\"${(Q)words[1]}\" completion --word=\"${(@)^line}\" 2>/dev/null)\"}; do\n"
+    "        case $offer in\n"
+    "        " OFFERS_FILES ") _files ;;\n"
+    "        " OFFERS_FOLDERS ") _files -/ ;;\n"
+    "        *[=.]) compadd -S '' -- \"$offer\" ;;\n"
+    "        *) compadd -- \"$offer\" ;;\n"
+    "        esac\n"
+    "    done\n"
+    "}\n"
+    "if [[ $funcstack[1] == _tutti ]]; then\n"
+    "    _tutti \"$@\"\n"
+    "else\n"
+    "    compdef _tutti tutti\n"
+    "fi\n";
+
+static const char s_fish[] = "# fish completion for tutti " TT_VERSION ", made by: tutti completion fish\n"
+                             "function __tutti_offers\n"
+                             "    set -l line (commandline -opc) (commandline -ct)\n"
+                             "    for offer in (command $line[1] completion --word=$line[2..-1] 2>/dev/null)\n"
+                             "        switch $offer\n"
+                             "            case '" OFFERS_FILES "'\n"
+                             "                __fish_complete_path (commandline -ct)\n"
+                             "            case '" OFFERS_FOLDERS "'\n"
+                             "                __fish_complete_directories (commandline -ct)\n"
+                             "            case '*'\n"
+                             "                echo $offer\n"
+                             "        end\n"
+                             "    end\n"
+                             "end\n"
+                             "complete -c tutti -f -a '(__tutti_offers)'\n";
 
 static void s_commands(const tt_command_t *commands, size_t count)
 {
@@ -118,7 +161,7 @@ static void s_command(const tt_command_t *command)
     fputs(") ;;\n", stdout);
 }
 
-static void s_script(void)
+static void s_bash_script(void)
 {
     size_t count;
     const tt_command_t *commands = tt_commands(&count);
@@ -134,6 +177,18 @@ static void s_script(void)
     fputs(s_tail, stdout);
 }
 
+static void s_offers(const tt_args_t *args)
+{
+    size_t count = 0;
+    while (tt_arg_nth(args, "word", count))
+        count++;
+    const char **word = tt_array0(count, sizeof *word);
+    for (size_t i = 0; i < count; i++)
+        word[i] = tt_arg_nth(args, "word", i);
+    offers_print(stdout, word, count);
+    free(word);
+}
+
 int tt_cmd_completion(int argc, char **argv)
 {
     int code;
@@ -144,8 +199,18 @@ int tt_cmd_completion(int argc, char **argv)
         words_print(stdout, tt_arg(args, "words"));
         return 0;
     }
-    if (!tt_operand(args, 0) || strcmp(tt_operand(args, 0), "bash") != 0)
-        return tt_args_fail(args, tt_err(TT_USAGE, "say for which shell: tutti completion bash"));
-    s_script();
+    if (tt_arg_given(args, "word")) {
+        s_offers(args);
+        return 0;
+    }
+    const char *shell = tt_operand(args, 0) ? tt_operand(args, 0) : "";
+    if (strcmp(shell, "bash") == 0)
+        s_bash_script();
+    else if (strcmp(shell, "zsh") == 0)
+        fputs(s_zsh, stdout);
+    else if (strcmp(shell, "fish") == 0)
+        fputs(s_fish, stdout);
+    else
+        return tt_args_fail(args, tt_err(TT_USAGE, "say for which shell: tutti completion bash, zsh or fish"));
     return 0;
 }
