@@ -1,8 +1,8 @@
 /*  check - the config as a run would see it, where every value comes from, and what it comes to. */
 #include "cli/cmd.h"
 #include "cli/comes_to.h"
-#include "cli/ends.h"
-#include "cli/environment.h"
+#include "cli/updates.h"
+#include "cli/variables.h"
 #include "cli/job.h"
 #include "cli/members.h"
 #include "cli/setup.h"
@@ -49,7 +49,7 @@ static int s_print_json(const tt_setup_t *setup)
     json_t *sums = comes_to_json(setup);
     const tt_train_cfg_t *train = tt_setup_train(setup);
     json_object_set_new(
-        sums, "updates", train->stop.env_steps ? json_integer((json_int_t)ends_updates(train)) : json_null());
+        sums, "updates", train->stop.env_steps ? json_integer((json_int_t)updates_of(train)) : json_null());
     json_dumpf(sums, stdout, JSON_COMPACT);
     json_decref(sums);
     puts("}");
@@ -73,7 +73,7 @@ static int s_print_yaml(const tt_setup_t *setup)
     tt_buf_free(&out);
     if (status == TT_OK) {
         comes_to_print(stdout, setup);
-        ends_print(stdout, tt_setup_train(setup));
+        updates_print(stdout, tt_setup_train(setup));
     }
     return tt_status_exit_code(status);
 }
@@ -112,7 +112,7 @@ int tt_cmd_check(int argc, char **argv)
     if (!args)
         return code;
     const bool json = tt_arg_is(args, "output", "json");
-    tt_status_t status = environment_check();
+    tt_status_t status = variables_check();
     if (status != TT_OK && json)
         s_print_json_error();
     if (status != TT_OK)
@@ -127,6 +127,6 @@ int tt_cmd_check(int argc, char **argv)
         return tt_args_fail(args, status);
     if (*tt_setup_note(setup))
         fprintf(stderr, "tutti check: %s\n", tt_setup_note(setup));
-    ends_warn(stderr, "tutti check", tt_setup_train(setup));
+    updates_warn(stderr, "tutti check", tt_setup_train(setup));
     return json ? s_print_json(setup) : s_print_yaml(setup);
 }

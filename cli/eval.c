@@ -1,6 +1,6 @@
 /*  eval - how good a checkpoint's policy is: episodes with its most probable actions, in this process. */
 #include "cli/cmd.h"
-#include "cli/environment.h"
+#include "cli/variables.h"
 #include "cli/render.h"
 #include "cli/weights.h"
 #include "collector/checkpoint.h"
@@ -71,7 +71,7 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
     self->episodes = picture ? 1 : 100;
     self->seed = 1;
     self->max_steps = EVAL_STEPS_MAX;
-    TT_TRY(environment_check());
+    TT_TRY(variables_check());
     const tt_status_t known = tt_device_check_wish(device);
     if (known != TT_OK)
         return tt_err_wrap(known, "--device");

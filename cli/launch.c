@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/display.h"
-#include "cli/ends.h"
+#include "cli/updates.h"
 #include "cli/history.h"
 #include "cli/options.h"
 #include "cli/summary.h"
@@ -276,7 +276,7 @@ int tt_launch(const tt_launch_t *launch)
 {
     s_say_endless(launch);
     if (launch->cfg)
-        ends_warn(stderr, "tutti", launch->cfg);
+        updates_warn(stderr, "tutti", launch->cfg);
     if (!launch->detach)
         return s_guarded(launch);
     int started[2];

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "cli/changes.h"
 #include "cli/cmd.h"
-#include "cli/environment.h"
+#include "cli/variables.h"
 #include "cli/history.h"
 #include "cli/launch.h"
 #include "common/base/clock.h"
@@ -152,7 +152,7 @@ int tt_cmd_resume(int argc, char **argv)
     if (!args)
         return code;
     resume_t self = {0};
-    tt_status_t status = environment_check();
+    tt_status_t status = variables_check();
     if (status == TT_OK)
         status = s_prepare(&self, args);
     if (status != TT_OK) {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include "cli/cmd.h"
-#include "cli/environment.h"
+#include "cli/variables.h"
 #include "cli/job.h"
 #include "cli/launch.h"
 #include "cli/setup.h"
@@ -70,7 +70,7 @@ int tt_cmd_run(int argc, char **argv)
     TT_AUTO(tt_args) args = tt_args_new(&code, "run", argc, argv);
     if (!args)
         return code;
-    tt_status_t status = environment_check();
+    tt_status_t status = variables_check();
     if (status != TT_OK)
         return tt_args_fail(args, status);
     if (manifest_is(tt_operand(args, 0)))

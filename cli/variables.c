@@ -1,4 +1,4 @@
-#include "cli/environment.h"
+#include "cli/variables.h"
 #include <stdlib.h>
 #include <string.h>
 #include "collector/guard.h"
@@ -27,7 +27,7 @@ static tt_status_t s_check_device(void)
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "TT_DEVICE=%s", name);
 }
 
-tt_status_t environment_check(void)
+tt_status_t variables_check(void)
 {
     static tt_status_t (*const checks[])(void) = {tt_log_check, guard_check, s_check_cpu, s_check_device};
     for (size_t i = 0; i < TT_COUNT(checks); i++)

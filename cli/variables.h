@@ -1,4 +1,4 @@
-/*  environment - the variables that steer all processes of a run, looked at by the command that starts it.
+/*  variables - those of the environment that steer all processes of a run, looked at by the command that starts it.
  *
  *  A role can only say in its log that TT_LOG means nothing, or fail late by TT_CPU; a wrong deadline it would not even mention.
  *
@@ -7,4 +7,4 @@
 #include "common/base/status.h"
 
 /*  TT_CONFIG: "TT_CPU=mmx: ...", the first that is wrong. */
-tt_status_t environment_check(void);
+tt_status_t variables_check(void);
