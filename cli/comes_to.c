@@ -83,7 +83,7 @@ static void s_print_layers(FILE *out, const tt_tower_t *tower)
     for (uint32_t l = 0; l < tower->hidden_count; l++)
         fprintf(out, " -> %u %s", tower->hidden[l], activation);
     if (recurs)
-        fprintf(out, ", carries %u floats", tower->hidden[0] * (tower->kind == TT_TOWER_LSTM ? 2 : 1));
+        fprintf(out, ", carries %u floats", tt_tower_carry(tower));
 }
 
 static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)

@@ -41,7 +41,8 @@ size_t tt_spec_tower_tensors(const tt_net_spec_t *spec, uint32_t t)
     return tt_spec_deviations(spec, t) + (noisy ? 2 * (size_t)tt_spec_layers(spec, t) : 0);
 }
 
-uint32_t tt_spec_gates(tt_tower_kind_t kind)
+/*  Numbers of a unit that decide what it remembers. */
+static uint32_t s_gates(tt_tower_kind_t kind)
 {
     return kind == TT_TOWER_LSTM ? 4 : 3;
 }
@@ -67,7 +68,7 @@ static uint32_t s_in(const tt_net_spec_t *spec, const tt_tower_t *tower, uint32_
 static uint32_t s_units(const tt_tower_t *tower, uint32_t layer)
 {
     if (tt_tower_recurs(tower->kind))
-        return tt_spec_gates(tower->kind) * tower->hidden[0];
+        return s_gates(tower->kind) * tower->hidden[0];
     return layer < tower->hidden_count ? tower->hidden[layer] : tower->out;
 }
 

@@ -138,7 +138,8 @@ static tt_status_t s_forward(tt_stream_t *stream, tt_work_t *work, const tt_carr
     TT_CHECK(work->forward.set < self->sets);
     if (rows == 0)
         return TT_OK;
-    TT_CHECK(obs->bytes == row && (carry && carry->in) == (tt_net_carry(&self->spec) > 0));
+    const bool recurs = tt_net_carry(&self->spec) > 0;
+    TT_CHECK(obs->bytes == row && (carry && carry->in) == recurs);
     if (carry)
         work->forward.carry = *carry;
     if (first > obs->count || rows > obs->count - first)

@@ -167,6 +167,8 @@ void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool sep
  *  what they did; called "lstm" or "gru". With `separate`, each of them gets one of its own, called "<tower>_lstm". After tt_net_put_encoder, with the same
  *  `separate`. */
 void tt_net_put_recurrent(tt_net_spec_t *spec, tt_tower_kind_t kind, uint32_t units, bool separate);
+/*  Floats that a tower carries from one step to the next; 0: it does not recur. */
+uint32_t tt_tower_carry(const tt_tower_t *tower);
 /*  Floats that an env carries from one step to the next, C: tower by tower h[H], and of an LSTM then c[H]. 0: nothing recurs. Where an
  *  episode begins they are zeros. */
 uint32_t tt_net_carry(const tt_net_spec_t *spec);

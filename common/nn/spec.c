@@ -153,12 +153,16 @@ void tt_net_put_recurrent(tt_net_spec_t *spec, tt_tower_kind_t kind, uint32_t un
         s_put(spec, &(put_t){&own, separate ? name : NULL, s_reads_first});
 }
 
+uint32_t tt_tower_carry(const tt_tower_t *tower)
+{
+    return tt_tower_recurs(tower->kind) ? tower->hidden[0] * (tower->kind == TT_TOWER_LSTM ? 2 : 1) : 0;
+}
+
 uint32_t tt_net_carry(const tt_net_spec_t *spec)
 {
     uint32_t floats = 0;
     for (uint32_t t = 0; t < spec->towers; t++)
-        if (tt_tower_recurs(spec->tower[t].kind))
-            floats += spec->tower[t].hidden[0] * (spec->tower[t].kind == TT_TOWER_LSTM ? 2 : 1);
+        floats += tt_tower_carry(&spec->tower[t]);
     return floats;
 }
 

@@ -18,8 +18,6 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec);
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
 /*  Floats of a set, with the zeros between groups; of a spec whose towers are valid. */
 uint64_t tt_spec_params(const tt_net_spec_t *spec);
-/*  Of a recurrent tower: numbers of a unit that decide what it remembers. */
-uint32_t tt_spec_gates(tt_tower_kind_t kind);
 /*  How many layers of tower t have weights, its head too; none of a dueling one; two of a recurrent one. */
 uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t);
 /*  Tensors of tower t; how many stand before its deviations. */

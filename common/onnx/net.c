@@ -380,13 +380,6 @@ static tt_onnx_value_t s_dueling(tt_onnx_net_t *self, uint32_t t)
 
 /* ---- recurrent towers ------------------------------------------------------------------------------------------------ */
 
-static uint32_t s_carries(const tt_tower_t *tower)
-{
-    if (!tt_tower_recurs(tower->kind))
-        return 0;
-    return tower->hidden[0] * (tower->kind == TT_TOWER_LSTM ? 2 : 1);
-}
-
 /*  A tower in hand. */
 typedef struct {
     tt_onnx_net_t *self;
@@ -434,7 +427,7 @@ static step_t s_step(tt_onnx_net_t *self, uint32_t t)
     const tt_tower_t *tower = &self->spec->tower[t];
     step_t step = {.self = self, .tower = tower};
     for (uint32_t before = 0; before < t; before++)
-        step.at += s_carries(&self->spec->tower[before]);
+        step.at += tt_tower_carry(&self->spec->tower[before]);
     const tt_onnx_value_t in = s_read(self, tower);
     step.h = s_carried(&step, "/h", 0);
     step.ih = s_side(&step, ".weight_ih_l0", ".bias_ih_l0", in.name, "/ih");
@@ -503,14 +496,14 @@ uint32_t tt_onnx_carry(tt_onnx_net_t *self, const char *out)
     uint32_t count = 0, floats = 0, left_out = 0;
     for (uint32_t t = 0; t < self->spec->towers; t++) {
         const bool made = *self->tower[t].name;
-        left_out += made ? 0 : s_carries(&self->spec->tower[t]);
+        left_out += made ? 0 : tt_tower_carry(&self->spec->tower[t]);
         if (!made || !tt_tower_recurs(self->spec->tower[t].kind))
             continue;
         TT_CHECK(!left_out);
         in[count++] = self->tower[t].name;
         if (*self->cell[t].name)
             in[count++] = self->cell[t].name;
-        floats += s_carries(&self->spec->tower[t]);
+        floats += tt_tower_carry(&self->spec->tower[t]);
     }
     if (floats)
         tt_onnx_node(self->model, "Concat", in, out, ATTRIBUTES(AN_INT("axis", 1)));

@@ -95,8 +95,7 @@ static void s_build_recurrent(const tt_net_t *net, uint32_t t, cpu_tower_t *towe
     tower->units16 = s_whole(tower->units);
     tower->gates16 = tower->layer[0].out16;
     for (uint32_t before = 0; before < t; before++)
-        if (tt_tower_recurs(spec->tower[before].kind))
-            tower->carry_at += spec->tower[before].hidden[0] * (spec->tower[before].kind == TT_TOWER_LSTM ? 2 : 1);
+        tower->carry_at += tt_tower_carry(&spec->tower[before]);
     tower->gives16 = tower->units16;
     tower->backward = TT_GEMM_D_NONE;
 }

@@ -41,7 +41,7 @@ static void s_build_recurrent(cuda_net_t *net, cuda_tower_t *self, const tt_towe
     self->head = s_layer(&tensors[2]);
     self->gives = spec->hidden[0];
     self->carry_at = net->carry;
-    net->carry += spec->hidden[0] * (spec->kind == TT_TOWER_LSTM ? 2 : 1);
+    net->carry += tt_tower_carry(spec);
 }
 
 static void s_build_dueling(cuda_net_t *net, cuda_tower_t *self, const tt_tower_t *spec)
