@@ -26,6 +26,7 @@ enum {
     TT_LAYERS_MAX = 8,      /* hidden ones                                                              */
     TT_UNITS_MAX = 1 << 16, /* of a layer; elements of an observation, actions                     */
     TT_PARAMS_MAX = 1 << 28,
+    TT_KEPT_MAX_MIB = 16384,      /* of a learner's sequences, on the way through them, in all of its threads        */
     TT_EPSILON_POWER_MAX = 100,   /* of epsilons by env (common/rl/schedule.h)                                   */
     TT_NOISE_MAX = 100,           /* at first, of a noisy layer: its deviations are noise / sqrt(inputs)         */
     TT_TOWERS_MAX = 8,            /* groups too                                                                 */

@@ -60,6 +60,8 @@ static void test_who_trains_networks_that_remember(void **state)
 
 static uint32_t s_shards = 4, s_envs = 6;
 static int s_rnn = TT_RNN_NONE;
+static uint32_t s_units, s_threads, s_steps = 32;
+static bool s_shared = true;
 
 static tt_status_t s_check(const char *yaml, tt_train_cfg_t *train, ppo_cfg_t *cfg)
 {
@@ -70,9 +72,12 @@ static tt_status_t s_check(const char *yaml, tt_train_cfg_t *train, ppo_cfg_t *c
     assert_ok(tt_config_claim(config, s_ppo()->fields, cfg));
     memset(train, 0, sizeof *train);
     train->num_envs = s_envs;
-    train->num_steps = 32; /* 192 rows */
+    train->num_steps = s_steps; /* 192 rows */
     train->learner.shards = s_shards;
+    train->learner.threads = s_threads;
     train->network.rnn = s_rnn;
+    train->network.rnn_size = s_units;
+    train->network.shared = s_shared;
     const tt_status_t status = s_ppo()->check(config, train, cfg);
     tt_config_destroy(&config);
     return status;
@@ -117,6 +122,50 @@ static void test_minibatches_must_divide(void **state)
 }
 
 /*  A minibatch is whole envs, and shards divide nothing. */
+/*  16 GiB are 32 sequences of 8192 steps of 9 x 1820.4 floats. */
+static void test_what_is_kept_of_sequences(void **state)
+{
+    (void)state;
+    tt_train_cfg_t train;
+    ppo_cfg_t cfg;
+    static const char one[] = "algorithm: {minibatches: 1}\nnetwork:\n  rnn_size: 7\n";
+    s_rnn = TT_RNN_LSTM;
+    s_envs = 512;
+    s_shards = 16;
+    s_steps = 8192;
+    s_units = 1820 / 16 * 16;
+    assert_ok(s_check(one, &train, &cfg)); /* 32 to a shard */
+    s_units += 1;                          /* is as much as 16 more */
+    s_refused(one, "test.yaml:3:3: network.rnn_size 1809: 32 sequences of 8192 steps at a time, in each of 1 threads, "
+                   "are 16416 MiB that a learner keeps while it trains on them, at most 16384 are possible: lower it, "
+                   "num_steps or learner.threads, or raise learner.shards");
+    assert_ok(s_check("algorithm: {minibatches: 2}\n", &train, &cfg));
+    s_envs = 2048; /* in groups of 32, one after another */
+    s_units -= 1;
+    assert_ok(s_check(one, &train, &cfg));
+    s_threads = 2;
+    s_refused(one, "in each of 2 threads, are 32544 MiB");
+    s_threads = 0;
+    s_shared = false;
+    s_refused(one, "in each of 1 threads, are 32544 MiB");
+    s_units = 904;
+    s_refused(one, "network.rnn_size 904: ");
+    s_units = 896;
+    assert_ok(s_check(one, &train, &cfg));
+    s_units = 65536;
+    s_envs = 1024;
+    s_steps = 65536; /* as much as can be said */
+    s_threads = TT_THREADS_MAX;
+    s_refused(one, "are 2415919104 MiB");
+    s_rnn = TT_RNN_NONE;
+    s_envs = 6;
+    s_shards = 4;
+    s_steps = 32;
+    s_units = 0;
+    s_threads = 0;
+    s_shared = true;
+}
+
 static void test_minibatches_of_envs(void **state)
 {
     (void)state;
@@ -441,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_who_trains_networks_that_remember),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_minibatches_must_divide),
+        cmocka_unit_test(test_what_is_kept_of_sequences),
         cmocka_unit_test(test_minibatches_of_envs),
         cmocka_unit_test(test_annealing_needs_an_end),
         cmocka_unit_test(test_progress),
