@@ -3,7 +3,8 @@
 Whatever happens, a run ends well, with the counters of an undisturbed one, and at lag 0 and 1 with its bits.
 
 CHAOS_SEED=n repeats a sequence (which process is hit at which moment still depends on the machine), CHAOS_RUNS=n makes
-that many runs of each lag, CHAOS_STEPS=n makes them longer; names on the command line choose tests."""
+that many runs of each lag, CHAOS_STEPS=n makes them longer, CHAOS_RNN=gru has them of a policy that remembers; names on the command
+line choose tests."""
 
 import os
 import random
@@ -23,6 +24,7 @@ RUNS = int(os.environ.get("CHAOS_RUNS") or 1)
 LEASE_MS = int(os.environ.get("CHAOS_LEASE_MS") or 2000)
 STEPS = int(os.environ.get("CHAOS_STEPS") or steps(300_000))
 ACTIONS = int(os.environ.get("CHAOS_ACTIONS") or 8)
+MEMORY = [f"network.rnn={os.environ.get('CHAOS_RNN') or 'none'}", "network.rnn_size=16"]
 HITS = 3  # a replica is hit at most so often: one that dies six times in a row ends the job, as it should
 REPLICA = re.compile(r"tutti (coordinator|aggregator|learner|collector) .*?(?:--index (\d+))?$")
 
@@ -119,7 +121,7 @@ class Disturber:
 
 def s_sets(lag, *more):
     return [f"lag={lag}", f"stop.env_steps={STEPS}", "net.beat_ms=100", f"net.lease_ms={LEASE_MS}",
-            "checkpoint.every_s=0.3", *more]
+            "checkpoint.every_s=0.3", *MEMORY, *more]
 
 
 def s_chaos(world, seed, lag, still):

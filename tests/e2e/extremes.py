@@ -31,6 +31,8 @@ def s_draw(rng):
         "network.hidden": rng.choice(("[]", "[1]", "[3]", "[17]", "[64, 64]", "[5, 1, 7]")),
         "network.activation": rng.choice(("tanh", "relu")),
         "network.init": rng.choice(("orthogonal", "uniform")),
+        "network.rnn": rng.choice(("none", "none", "lstm", "gru")),
+        "network.shared": rng.choice(("true", "false")),
         "normalize.obs": rng.choice(("true", "false")),
         "normalize.reward": rng.choice(("true", "false")),
         "algorithm.epochs": rng.choice((1, 1, 2, 3)),
@@ -61,7 +63,7 @@ def s_run(world, number, job, way):
     if asked.returncode != 0:
         check(asked.returncode in (64, 78) and asked.stderr.strip(), f"{what}: check ends with {asked.returncode}: "
                                                                       f"{asked.stderr}")
-        apart = any(words in asked.stderr for words in ("divide", "needs a shard"))  # each by itself is a good value
+        apart = any(words in asked.stderr for words in ("divide", "divisor", "needs a shard", "no layers to share"))  # each by itself is a good value
         check(apart, f"{what}: check says {asked.stderr}")
         return None
     try:
