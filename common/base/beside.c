@@ -29,15 +29,29 @@ static const char *s_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/*  BASE.tutti-<digits>-<digits>.tmp */
+/*  .tutti-<digits>-<digits>.tmp */
+static bool s_is_tail(const char *text)
+{
+    if (strncmp(text, MIDDLE, strlen(MIDDLE)) != 0)
+        return false;
+    const char *at = text + strlen(MIDDLE);
+    const size_t pid = strspn(at, "0123456789"), turn = at[pid] == '-' ? strspn(at + pid + 1, "0123456789") : 0;
+    return pid > 0 && turn > 0 && strcmp(at + pid + 1 + turn, ENDING) == 0;
+}
+
 static bool s_is_of(const char *name, const char *base)
 {
     const size_t length = strlen(base);
-    if (strncmp(name, base, length) != 0 || strncmp(name + length, MIDDLE, strlen(MIDDLE)) != 0)
-        return false;
-    const char *at = name + length + strlen(MIDDLE);
-    const size_t pid = strspn(at, "0123456789"), turn = at[pid] == '-' ? strspn(at + pid + 1, "0123456789") : 0;
-    return pid > 0 && turn > 0 && strcmp(at + pid + 1 + turn, ENDING) == 0;
+    return strncmp(name, base, length) == 0 && s_is_tail(name + length);
+}
+
+/*  Of any base that ends so. */
+static bool s_ends(const char *name, const char *ending)
+{
+    for (const char *at = strstr(name, ending); at; at = strstr(at + 1, ending))
+        if (s_is_tail(at + strlen(ending)))
+            return true;
+    return false;
 }
 
 /*  Is what we have open and locked still what lies there under that name? Somebody else may have removed it before us. */
@@ -82,6 +96,16 @@ static void s_sweep(const char *path)
     for (const struct dirent *entry; list && (entry = readdir(list));)
         if (s_is_of(entry->d_name, s_base(path)))
             s_remove_left(fd, entry->d_name);
+    if (list)
+        closedir(list);
+}
+
+void tt_beside_sweep(const char *folder, const char *ending)
+{
+    DIR *list = opendir(folder);
+    for (const struct dirent *entry; list && (entry = readdir(list));)
+        if (s_ends(entry->d_name, ending))
+            s_remove_left(dirfd(list), entry->d_name);
     if (list)
         closedir(list);
 }

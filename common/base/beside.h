@@ -25,6 +25,10 @@ tt_status_t tt_beside_file(tt_beside_t *self, const char *path, mode_t mode);
 tt_status_t tt_beside_named(tt_beside_t *self, const char *path, mode_t mode);
 tt_status_t tt_beside_folder(tt_beside_t *self, const char *path);
 
+/*  What killed writers left in a folder of files whose names end in `ending`, whichever they were to be. For who does not begin with the
+ *  same PATH again. */
+void tt_beside_sweep(const char *folder, const char *ending);
+
 /*  It is whole and gets its name. replace: a file that is there goes, else it is TT_EXISTS. TT_DENIED, TT_IO; tt_beside_drop is due in any case. */
 tt_status_t tt_beside_finish(tt_beside_t *self, bool replace);
 /*  Remove what was not finished. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/base/beside.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 
 enum { ARRAYS_MAX = 4096, META_MAX = 4096 };
@@ -118,33 +120,6 @@ tt_status_t tt_st_encode(
     return status;
 }
 
-static tt_status_t s_write_all(int fd, const char *data, size_t size, const char *path)
-{
-    while (size > 0) {
-        const ssize_t done = write(fd, data, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return tt_err_errno(TT_IO, "%s: cannot write", path);
-        data += done;
-        size -= (size_t)done;
-    }
-    return TT_OK;
-}
-
-static tt_status_t s_write_file(const char *path, const tt_buf_t *bytes, bool sync)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return tt_err_errno(TT_IO, "%s: cannot create", path);
-    tt_status_t status = s_write_all(fd, bytes->data, bytes->size, path);
-    if (status == TT_OK && sync && fsync(fd) != 0)
-        status = tt_err_errno(TT_IO, "%s: cannot sync", path);
-    if (close(fd) != 0 && status == TT_OK)
-        status = tt_err_errno(TT_IO, "%s: cannot write", path);
-    return status;
-}
-
 /*  A rename lasts through a power cut only when its directory was synced too. */
 static tt_status_t s_sync_directory_of(const char *path)
 {
@@ -159,18 +134,21 @@ static tt_status_t s_sync_directory_of(const char *path)
     return status;
 }
 
+/*  Under a name of its own until it is whole: somebody else may write the same file, as a learner that was overtaken does. */
 tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync)
 {
-    char *beside = tt_sprintf("%s.tmp", path);
-    tt_status_t status = s_write_file(beside, bytes, sync);
-    if (status == TT_OK && rename(beside, path) != 0)
-        status = tt_err_errno(TT_IO, "%s: cannot rename to %s", beside, path);
+    tt_beside_t beside;
+    tt_status_t status = tt_beside_named(&beside, path, 0644);
     if (status != TT_OK)
-        unlink(beside);
-    else if (sync)
-        status = s_sync_directory_of(path);
-    free(beside);
-    return status;
+        return tt_err_wrap(TT_IO, "cannot create");
+    if (!tt_file_write(beside.fd, bytes->data, bytes->size, NULL))
+        status = tt_err_errno(TT_IO, "%s: cannot write", path);
+    else if (sync && fsync(beside.fd) != 0)
+        status = tt_err_errno(TT_IO, "%s: cannot sync", path);
+    else if (tt_beside_finish(&beside, true) != TT_OK)
+        status = tt_err_wrap(TT_IO, "cannot rename");
+    tt_beside_drop(&beside);
+    return status == TT_OK && sync ? s_sync_directory_of(path) : status;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */

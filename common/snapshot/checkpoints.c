@@ -7,8 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/beside.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+
+enum { ALIAS_TURNS = 100 };
 
 tt_status_t tt_checkpoints_open(const char *run_dir, char *out, size_t size)
 {
@@ -57,11 +60,16 @@ tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char
     snprintf(from, sizeof from, "%s/%s", folder, name);
     snprintf(to, sizeof to, "%s/%s", folder, alias);
     snprintf(beside, sizeof beside, "%s.tmp", to);
-    unlink(beside);
-    if (link(from, beside) != 0 || rename(beside, to) != 0)
-        return tt_err_errno(TT_IO, "%s", to);
-    unlink(beside); /* rename leaves it when both are already one file */
-    return TT_OK;
+    for (int turn = 0; turn < ALIAS_TURNS; turn++) {
+        unlink(beside);
+        if (link(from, beside) == 0 && rename(beside, to) == 0) {
+            unlink(beside); /* rename leaves it when both are already one file */
+            return TT_OK;
+        }
+        if (access(from, F_OK) != 0 || (errno != EEXIST && errno != ENOENT))
+            break; /* else somebody was at the same name */
+    }
+    return tt_err_errno(TT_IO, "%s", to);
 }
 
 static int s_descending(const void *a, const void *b)
@@ -70,7 +78,7 @@ static int s_descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/*  What a writer left that was killed; there is one writer at a time, and this is it. */
+/*  What a writer of tutti 0.1 left that was killed, or who made an alias. */
 static void s_sweep(const char *folder, const char *name)
 {
     const size_t length = strlen(name), ending = strlen(".safetensors.tmp");
@@ -115,6 +123,7 @@ void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update)
 {
     size_t count = 0, kept = 0;
     const size_t most = keep < TT_CHECKPOINTS_LEAST ? TT_CHECKPOINTS_LEAST : keep;
+    tt_beside_sweep(folder, ".safetensors");
     uint64_t *updates = s_list(folder, true, &count);
     for (size_t i = 0; i < count; i++)
         if (updates[i] > update || kept++ >= most)

@@ -2,7 +2,7 @@
  *  that these refer to (pieces.h).
  *
  *  Written by the learner of rank 0 where it sees the run directory, else by the coordinator for it.
- *  Threads: pure but for the file system; one writer at a time. */
+ *  Threads: pure but for the file system. Two processes may write at a time, while one takes over from the other. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -185,6 +185,27 @@ static void test_nothing_else_goes(void **state)
     assert_int_equal(s_entries(), before + 1);
 }
 
+/*  By who wants all of a kind gone: not what is still written, nor what merely looks so. */
+static void test_swept(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "a.st.tmp", "a.st.tutti-12.tmp", "a.st2.tutti-12-0.tmp", "a.tutti-12-0.tmp", "b.st.tutti-12-0.tmp.st"};
+    tt_beside_t living;
+    for (size_t i = 0; i < TT_COUNT(names); i++)
+        close(open(names[i], O_CREAT | O_WRONLY, 0600));
+    assert_ok(tt_beside_named(&living, "c.st", 0600));
+    const int before = s_entries();
+    close(open("a.st.tutti-12-0.tmp", O_CREAT | O_WRONLY, 0600));
+    close(open("a.st.b.st.tutti-1-23.tmp", O_CREAT | O_WRONLY, 0600));
+    tt_beside_sweep(".", ".st");
+    assert_int_equal(s_entries(), before);
+    assert_int_equal(access("a.st.tutti-12-0.tmp", F_OK), -1);
+    tt_beside_sweep("nowhere", ".st");
+    assert_ok(tt_beside_finish(&living, false));
+    tt_beside_drop(&living);
+}
+
 static void test_what_it_replaces(void **state)
 {
     (void)state;
@@ -265,6 +286,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_a_killed_writer_left_goes_with_the_next, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_folder_too, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_else_goes, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_swept, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_it_replaces, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_where_it_cannot_be, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_at_once, s_setup, s_teardown),

@@ -1,10 +1,12 @@
 /*  The folder of checkpoints: which names belong there, which go, and the second name of the best. */
 #include "common/snapshot/checkpoints.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "common/nn/safetensors.h"
 #include "tests/folder.h"
 #include "tests/snapshot/sample.h"
 #include "tests/test.h"
@@ -165,10 +167,53 @@ static void test_the_one_before(void **state)
     assert_int_equal(folder_remove(dir), 0);
 }
 
+/* ---- two writers ------------------------------------------------------------------------------------------------------ */
+
+enum { TURNS = 300 };
+
+/*  What a learner does at the end, as one that was overtaken does beside the one that overtook it. Texts of errors are a thread's own. */
+static void *s_write(void *arg)
+{
+    static const char zeros[100000];
+    const char *dir = arg;
+    char path[FOLDER_MAX + 40];
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, 1 << 20);
+    bool ok = tt_buf_add(&bytes, zeros, sizeof zeros) == TT_OK;
+    snprintf(path, sizeof path, "%s/final.safetensors", dir);
+    for (int i = 0; i < TURNS && ok; i++) {
+        ok = tt_st_save(&bytes, path, false) == TT_OK &&
+             tt_checkpoint_alias(dir, "final.safetensors", TT_CHECKPOINT_BEST) == TT_OK;
+        tt_checkpoints_keep(dir, 2, 12);
+    }
+    tt_buf_free(&bytes);
+    return ok ? NULL : arg;
+}
+
+static void test_two_writers(void **state)
+{
+    (void)state;
+    char dir[FOLDER_MAX];
+    pthread_t other;
+    void *failed = NULL;
+    assert_int_equal(folder_make(dir, "checkpoints"), 0);
+    assert_int_equal(pthread_create(&other, NULL, s_write, dir), 0);
+    assert_null(s_write(dir));
+    assert_int_equal(pthread_join(other, &failed), 0);
+    assert_null(failed);
+    assert_true(s_is_there(dir, "final.safetensors") && s_is_there(dir, TT_CHECKPOINT_BEST));
+    sample_save(dir, "00000013.safetensors.tutti-12-0.tmp", "half", 4); /* its writer was killed */
+    sample_save(dir, "00000013.other.tutti-12-0.tmp", "half", 4);
+    tt_checkpoints_keep(dir, 2, 12);
+    assert_false(s_is_there(dir, "00000013.safetensors.tutti-12-0.tmp"));
+    assert_true(s_is_there(dir, "00000013.other.tutti-12-0.tmp"));
+    assert_int_equal(folder_remove(dir), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_the_newest_stay),
         cmocka_unit_test(test_the_newest_that_is_whole), cmocka_unit_test(test_the_one_before),
-        cmocka_unit_test(test_the_best_evaluated)};
+        cmocka_unit_test(test_the_best_evaluated), cmocka_unit_test(test_two_writers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
