@@ -176,6 +176,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"policy", "network.hidden",
         "and network.activation; for CnnPolicy network.encoder: nature and network.shared: true; for MlpLstmPolicy "
         "network.rnn: lstm"},
+    {"lstm", "network.rnn", "lstm for true, none for false"},
+    {"gru", "network.rnn", "gru for true, none for false"},
     {"use_rnn", "network.rnn", "lstm or gru for true, none for false"},
     {"use_lstm", "network.rnn", "lstm for true, none for false"},
     {"use_recurrent", "network.rnn", "lstm or gru for true, none for false"},

@@ -102,6 +102,8 @@ static void test_what_is_said(void **state)
                                         "network.activation; for CnnPolicy "
                                         "network.encoder: nature and network.shared: true; for MlpLstmPolicy "
                                         "network.rnn: lstm)"},
+        {"env: x\nnetwork: {lstm: true}\n",
+            "f.yaml:2:11: unknown key 'network.lstm'; here it is called 'network.rnn' (lstm for true, none for false)"},
         {"env: x\nmodel: {use_lstm: true}\n",
             "f.yaml:2:9: unknown key 'model.use_lstm'; here it is called 'network.rnn' "
             "(lstm for true, none for false)"},
