@@ -1,4 +1,4 @@
-"""Stable-Baselines3 with a probe in its callback; the recipes are in sb3_zoo.py, sb3_cleanrl.py (PPO), sb3_a2c.py and sb3_dqn.py."""
+"""Stable-Baselines3 with a probe in its callback; the recipes are in sb3_zoo.py, sb3_cleanrl.py (PPO), sb3_a2c.py, sb3_dqn.py and sb3_lstm.py."""
 import gymnasium
 import stable_baselines3
 import torch
@@ -22,14 +22,15 @@ class Watch(BaseCallback):
         return not self.probe.over()
 
 
-def train(peer, args, num_envs, algorithm=PPO, **options):
-    """One thread for torch: with networks of this size a second one only costs time."""
+def train(peer, args, num_envs, algorithm=PPO, policy="MlpPolicy", wrapper=None, around=None, **options):
+    """One thread for torch: with networks of this size a second one only costs time. `wrapper` goes around each environment, `around` around all of them."""
     torch.set_num_threads(1)
     versions = {"stable-baselines3": stable_baselines3.__version__, "torch": torch.__version__,
                 "gymnasium": gymnasium.__version__}
     probe = Probe(peer, versions, args.wall_s)
-    envs = make_vec_env("CartPole-v1", n_envs=num_envs, seed=args.seed)
-    model = algorithm("MlpPolicy", envs, seed=args.seed, device="cpu", **options)
+    envs = make_vec_env("CartPole-v1", n_envs=num_envs, seed=args.seed, wrapper_class=wrapper)
+    envs = around(envs) if around else envs
+    model = algorithm(policy, envs, seed=args.seed, device="cpu", **options)
     model.learn(total_timesteps=args.steps, callback=Watch(probe))
     probe.finish()
 
