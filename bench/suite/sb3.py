@@ -6,7 +6,7 @@ from suite.peers import WALL_S, install, peer_run, ratio
 
 ABOUT = "A2C, DQN and recurrent PPO with RL Baselines3 Zoo's settings, in turns with Stable-Baselines3's (seeds 1-3; about 10 minutes)"
 ZOO_LSTM = [  # what configs/cartpole-novel-ppo-lstm.yaml has otherwise than Zoo
-    "num_envs=8", "num_steps=32", "network.shared=false", "network.init=uniform", "algorithm.learning_rate=1e-3", "algorithm.gamma=0.98",
+    "num_envs=8", "num_steps=32", "network.init=uniform", "algorithm.learning_rate=1e-3", "algorithm.gamma=0.98",
     "algorithm.gae_lambda=0.8", "algorithm.epochs=20", "algorithm.minibatches=1", "algorithm.head_gain=1", "stop.env_steps=100k",
 ]
 PAIRS = [  # title, ours, what is set otherwise in it, theirs, so many times its steps a second are asked for

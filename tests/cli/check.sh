@@ -286,7 +286,7 @@ assert config["algorithm.learning_rate"] == {"value": 0.001, "origin": "good.yam
 assert config["network.hidden"]["value"] == [64, 64]
 assert config["coordinator.listen"]["value"] == ""
 assert config["stop.wall_s"] == {"value": None, "origin": "default"}'
-    "$TUTTI" check CartPoleNoVel-v1 --set network.shared=false --output json 2>err | "$python3" -c '
+    "$TUTTI" check CartPoleNoVel-v1 --output json 2>err | "$python3" -c '
 import json, sys
 comes_to = json.load(sys.stdin)["comes_to"]
 assert comes_to["carry"] == 4 * 64 and comes_to["parameters"] == 2 * 17920 + 4290 + 4225, comes_to'
