@@ -22,7 +22,7 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["failed"], [])
-        self.assertEqual(len(report["results"]), 8)
+        self.assertEqual(len(report["results"]), 10)
         self.assertTrue(all(result["passed"] and "output" not in result for result in report["results"]))
 
     def test_fails(self):
@@ -30,7 +30,7 @@ class Run(unittest.TestCase):
         done = run("--card", "cuda-sim", "--only", "graphs-off", TT_SIMT_FAIL="launch:3")
         self.assertEqual(done.returncode, 1, done.stderr)
         report = json.loads(done.stdout)
-        self.assertEqual(report["failed"], ["graphs-off.nn"])
+        self.assertEqual(report["failed"], ["graphs-off.nn", "graphs-off.nn-recurrent"])
         self.assertIn("unspecified launch failure", report["results"][0]["output"])
 
     def test_without_a_card(self):
@@ -57,7 +57,7 @@ class Run(unittest.TestCase):
             version = subprocess.run([os.path.join(folder, "bin", "tutti"), "version"], capture_output=True, text=True, check=True,
                                      env={**os.environ, "LD_LIBRARY_PATH": libraries})
             self.assertTrue(version.stdout.startswith("tutti "))
-            for name in ("dense", "kernels", "loss", "encoder", "graph", "table", "acting"):
+            for name in ("dense", "kernels", "recurrent", "loss", "encoder", "graph", "table", "acting"):
                 said = subprocess.run([os.path.join(folder, "gpu", f"gpu_{name}")], capture_output=True, text=True, check=False,
                                       env={**os.environ, "LD_LIBRARY_PATH": libraries, "CUDA_VISIBLE_DEVICES": ""})
                 self.assertNotIn("error while loading", said.stderr)
