@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""sb3-contrib's RecurrentPPO with RL Baselines3 Zoo's CartPoleNoVel-v1 settings (DLR-RM/rl-baselines3-zoo, hyperparams/ppo_lstm.yml)."""
+"""sb3-contrib's RecurrentPPO with RL Baselines3 Zoo's CartPoleNoVel-v1 settings (DLR-RM/rl-baselines3-zoo, hyperparams/ppo_lstm.yml at
+038ab16); the network and the normaliser, which that does not name, are those of the run beside it."""
 from probe import prepare
 
 ARGS = prepare("sb3", __doc__, 100_000)
