@@ -172,6 +172,8 @@ tt_status_t cuda_net_new(tt_net_t *net);
 void cuda_net_free(tt_net_t *net);
 /*  At least so many bytes. What was there is gone. */
 tt_status_t cuda_room(cuda_device_t *device, cuda_room_t *room, size_t bytes);
+/*  Room for rows x cols floats, from whole cache lines on, `at` bytes into memory; without memory it is only counted. */
+float *cuda_carve(char *memory, size_t *at, size_t rows, size_t cols);
 /*  back: the way back is wanted, too. */
 tt_status_t cuda_flow(cuda_flow_t *self, const tt_net_t *net, uint32_t rows, bool back);
 

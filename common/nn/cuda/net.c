@@ -158,8 +158,7 @@ tt_status_t cuda_room(cuda_device_t *device, cuda_room_t *room, size_t bytes)
     return TT_OK;
 }
 
-/*  Some floats, from whole cache lines on. Without memory yet it only counts. */
-static float *s_carve(char *memory, size_t *at, size_t rows, size_t cols)
+float *cuda_carve(char *memory, size_t *at, size_t rows, size_t cols)
 {
     float *part = memory ? (float *)(void *)(memory + *at) : NULL;
     *at += tt_align(tt_mul(tt_mul(rows, cols), sizeof(float)), 256);
@@ -183,20 +182,20 @@ static size_t s_carve_flow(cuda_flow_t *self, char *memory, bool back)
     const cuda_net_t *net = self->net;
     const size_t rows = self->rows;
     size_t at = 0;
-    self->x = s_carve(memory, &at, rows, net->flat ? net->spec->obs : 0);
+    self->x = cuda_carve(memory, &at, rows, net->flat ? net->spec->obs : 0);
     for (uint32_t t = 0; t < net->spec->towers; t++) {
         const cuda_tower_t *tower = &net->tower[t];
         for (uint32_t l = 0; l < tower->layers; l++)
-            self->hidden[t][l] = s_carve(memory, &at, rows, tower->layer[l].out);
+            self->hidden[t][l] = cuda_carve(memory, &at, rows, tower->layer[l].out);
         if (back && !tower->outs)
-            self->d_trunk[t] = s_carve(memory, &at, rows, tower->gives);
+            self->d_trunk[t] = cuda_carve(memory, &at, rows, tower->gives);
         if (tower->layers)
             self->last[t] = self->hidden[t][tower->layers - 1];
     }
     for (uint32_t t = 0; t < net->spec->towers; t++)
-        self->heads[t] = s_carve(memory, &at, rows, net->tower[t].outs);
+        self->heads[t] = cuda_carve(memory, &at, rows, net->tower[t].outs);
     for (int i = 0; back && i < 2; i++)
-        self->d[i] = s_carve(memory, &at, rows, s_widest(net, net->spec->towers));
+        self->d[i] = cuda_carve(memory, &at, rows, s_widest(net, net->spec->towers));
     return at;
 }
 

@@ -188,13 +188,6 @@ static tt_status_t s_lists(pass_t *self)
 
 /* ---- columns ---------------------------------------------------------------------------------------------------------- */
 
-static float *s_carve(char *memory, size_t *at, size_t floats)
-{
-    float *part = memory ? (float *)(void *)(memory + *at) : NULL;
-    *at += tt_align(tt_mul(floats, sizeof(float)), 256);
-    return part;
-}
-
 static size_t s_carve_columns(pass_t *self, char *memory)
 {
     const size_t column = (size_t)self->loss.blocks.blocks * TT_BLOCK;
@@ -203,9 +196,9 @@ static size_t s_carve_columns(pass_t *self, char *memory)
         const size_t floats = tt_mul(column, self->impl->tower[t].outs);
         for (uint32_t view = 0; view < CUDA_VIEWS; view++)
             if (floats && self->forward[view] >> t & 1)
-                self->columns[view][t] = s_carve(memory, &at, floats);
+                self->columns[view][t] = cuda_carve(memory, &at, 1, floats);
         if (floats && self->back >> t & 1)
-            self->d_columns[t] = s_carve(memory, &at, floats);
+            self->d_columns[t] = cuda_carve(memory, &at, 1, floats);
     }
     return at;
 }
@@ -215,10 +208,10 @@ static size_t s_carve_partials(pass_t *self, char *memory)
 {
     const size_t blocks = self->loss.blocks.blocks;
     size_t at = 0;
-    self->loss.stats = s_carve(memory, &at, blocks * TT_LOSS_STATS);
+    self->loss.stats = cuda_carve(memory, &at, 1, blocks * TT_LOSS_STATS);
     for (uint32_t s = 0; s < self->loss.stages; s++)
         if (self->loss.d_head[s] && self->loss.log_stds[s])
-            self->loss.d_log_std[s] = s_carve(memory, &at, tt_mul(blocks, self->loss.log_stds[s]));
+            self->loss.d_log_std[s] = cuda_carve(memory, &at, 1, tt_mul(blocks, self->loss.log_stds[s]));
     return at;
 }
 

@@ -1,13 +1,5 @@
 /*  recurrent - recurrent towers on a card: all sequences of a run a step at a time, each step a product and a launch of cells. */
-#include "common/base/mem.h"
 #include "common/nn/cuda/cuda.h"
-
-static float *s_carve(char *memory, size_t *at, size_t count, size_t floats)
-{
-    float *part = memory ? (float *)(void *)(memory + *at) : NULL;
-    *at += tt_align(tt_mul(tt_mul(count, floats), sizeof(float)), 256);
-    return part;
-}
 
 /*  What is kept of each row (h, c and the gates are on the way back what they were), and what there is of a step. */
 static size_t s_carve_cells(cuda_cells_t *self, const cuda_flow_t *flow, uint32_t t, char *memory, bool back)
@@ -19,19 +11,19 @@ static size_t s_carve_cells(cuda_cells_t *self, const cuda_flow_t *flow, uint32_
         .units = tower->gives,
         .carry_at = tower->carry_at,
         .gates = flow->hidden[t][0]};
-    self->h = s_carve(memory, &at, rows, units);
-    self->h_in = s_carve(memory, &at, rows, units);
+    self->h = cuda_carve(memory, &at, rows, units);
+    self->h_in = cuda_carve(memory, &at, rows, units);
     if (self->lstm) {
-        self->c = s_carve(memory, &at, rows, units);
-        self->c_in = s_carve(memory, &at, rows, units);
-        self->c_now = s_carve(memory, &at, count, units);
+        self->c = cuda_carve(memory, &at, rows, units);
+        self->c_in = cuda_carve(memory, &at, rows, units);
+        self->c_now = cuda_carve(memory, &at, count, units);
     } else
-        self->n_in = s_carve(memory, &at, rows, units);
-    self->h_now = s_carve(memory, &at, count, units);
-    self->hidden = s_carve(memory, &at, count, gates);
+        self->n_in = cuda_carve(memory, &at, rows, units);
+    self->h_now = cuda_carve(memory, &at, count, units);
+    self->hidden = cuda_carve(memory, &at, count, gates);
     self->d_hidden = self->gates;
     if (back && !self->lstm)
-        self->d_hidden = s_carve(memory, &at, rows, gates);
+        self->d_hidden = cuda_carve(memory, &at, rows, gates);
     self->d_h = flow->d_trunk[t];
     return at;
 }
