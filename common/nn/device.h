@@ -10,6 +10,7 @@
  *            breaks a rule of this page is found by running on it (docs/internals/nn.md).
  *  Threads:  a device, and all that was made on it, belongs to one thread, which is the only one to call. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/stack.h"
@@ -18,6 +19,7 @@
 typedef struct tt_device tt_device_t; /* all opaque */
 typedef struct tt_stream tt_stream_t;
 typedef struct tt_table tt_table_t;
+typedef struct tt_store tt_store_t;
 
 /*  Open device `number` of a backend, with so many `lanes` >= 1: threads that compute, the caller's among them.
  *  backend NULL: "cpu", or what TT_DEVICE names. TT_CPU=portable|avx2|avx512 forces the kernels (TT_UNSUPPORTED when the
@@ -49,3 +51,39 @@ tt_status_t tt_table_put_rows(tt_table_t *self, tt_stream_t *stream, const void 
  *  spec has the same stack reads them. */
 tt_status_t tt_table_put_frames(
     tt_table_t *self, tt_stream_t *stream, const tt_stack_t *stack, const void *const *frame, size_t count);
+
+/*  A store: places for frames of `bytes` each, which stay on the device; what was never put is zeros. For rows that are read often and
+ *  would otherwise be sent each time. TT_UNAVAILABLE: the device has no room for it (the text says what was asked for and what is free), and
+ *  is as good as before. */
+tt_status_t tt_store_new(tt_store_t **self_p, tt_device_t *device, size_t bytes, size_t places);
+void tt_store_destroy(tt_store_t **self_p);
+/*  Frames side by side to places first .. first + count - 1: work like any other, so what was queued before still reads what was there.
+ *  Borrowed until the next sync. TT_INVALID: there are no such places. */
+tt_status_t tt_store_put(tt_store_t *self, tt_stream_t *stream, size_t first, const void *frames, size_t count);
+
+/*  Floats of a frame that are normalised when rows are made (common/base/scale.h). */
+typedef struct {
+    uint32_t runs;
+    struct {
+        uint32_t at, count; /* floats side by side, from byte `at` of a frame on */
+    } run[TT_PARTS_MAX];
+    const double *mean, *inv; /* of all of them, in the runs' order */
+    float clip;
+    uint32_t but; /* the place of a frame that stays as it is; UINT32_MAX: there is none */
+} tt_scale_t;
+
+/*  Rows made of a store's frames. */
+typedef struct {
+    const tt_store_t *store;
+    const tt_stack_t *stack; /* NULL, or of one frame: a row is a frame          */
+    const uint32_t *place;   /* [count][frames], oldest first                    */
+    const tt_scale_t *scale; /* NULL: as they are                                */
+    size_t count;
+} tt_stored_t;
+
+/*  The table consists of these now; all that is named is borrowed until the next sync. The store lives as long as the table has its rows.
+ *  TT_INVALID: frames or rows of another size than store and table have. Late: a place that the store does not have. */
+tt_status_t tt_table_put_stored(tt_table_t *self, tt_stream_t *stream, const tt_stored_t *from);
+
+/*  Bytes that are free in memory of the device's own, where what it keeps need not be sent again; 0: it computes in the host's. */
+uint64_t tt_device_free(tt_device_t *self);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/base/scale.h"
 
 #define COUNT0  1e-4
 #define EPSILON 1e-8
@@ -59,6 +60,16 @@ double tt_norm_var(const tt_norm_t *self, uint32_t dim)
     return self->m2[dim] / self->count;
 }
 
+const double *tt_norm_means(const tt_norm_t *self)
+{
+    return self->mean;
+}
+
+const double *tt_norm_invs(const tt_norm_t *self)
+{
+    return self->inv;
+}
+
 /*  Chan's formula for the batch moments in work: mean, then sum of squared deviations. */
 static void s_join(tt_norm_t *self, double rows)
 {
@@ -108,27 +119,19 @@ void tt_norm_merge_f64(tt_norm_t *self, const double *x, size_t count)
     s_join(self, (double)count);
 }
 
-/*  NaN stays NaN. */
-static inline float s_clip(double x, float clip)
-{
-    float y = (float)x;
-    y = y > clip ? clip : y;
-    return y < -clip ? -clip : y;
-}
-
 void tt_norm_scale(const tt_norm_t *self, const float *in, size_t rows, float clip, float *out)
 {
     const uint32_t dims = self->dims;
     for (size_t k = 0; k < rows; k++)
         for (uint32_t d = 0; d < dims; d++)
-            out[k * dims + d] = s_clip(((double)in[k * dims + d] - self->mean[d]) * self->inv[d], clip);
+            out[k * dims + d] = tt_scaled(in[k * dims + d], self->mean[d], self->inv[d], clip);
 }
 
 void tt_norm_scale_reward(const tt_norm_t *self, const float *in, size_t count, float clip, float *out)
 {
     TT_CHECK(self->dims == 1);
     for (size_t k = 0; k < count; k++)
-        out[k] = s_clip((double)in[k] * self->inv[0], clip);
+        out[k] = tt_scaled(in[k], 0, self->inv[0], clip);
 }
 
 size_t tt_norm_block_count(uint32_t dims)

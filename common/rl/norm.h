@@ -20,6 +20,9 @@ void tt_norm_destroy(tt_norm_t **self_p);
 double tt_norm_count(const tt_norm_t *self);
 double tt_norm_mean(const tt_norm_t *self, uint32_t dim);
 double tt_norm_var(const tt_norm_t *self, uint32_t dim);
+/*  What tt_norm_scale takes a number by (common/base/scale.h): mean[dims] and inv[dims], until the next merge or load. */
+const double *tt_norm_means(const tt_norm_t *self);
+const double *tt_norm_invs(const tt_norm_t *self);
 
 /*  Join `rows` rows with what was seen before. row[k] -> dims floats, in order. No rows: nothing happens. */
 void tt_norm_merge(tt_norm_t *self, const float *const *row, size_t rows);

@@ -142,6 +142,24 @@ void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t uni
 void replay_gather_scaled(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame,
     const tt_norm_t *norm, float clip, void *out);
 
+/* ---- what is kept elsewhere, too ------------------------------------------------------------------------------------ */
+
+/*  Each frame that can be shown has a place: a number below replay_places_count, the same as long as it lives, and nobody else's. Who keeps
+ *  frames as a network reads them (columns.h; a device's memory) keeps them by it. Place 0 is that of the frame that stands for those
+ *  before an episode (columns->zero, where stacks are padded with it; else it is nobody's). After replay_load and replay_warm_finish
+ *  all may have moved. All observation columns are stored. */
+uint32_t replay_places_count(const replay_t *self);
+
+/*  The places of the frames of many units' rows: place[units][stack], oldest first. What replay_gather_rows makes of their units is made of
+ *  these frames. */
+void replay_places(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, uint32_t *place);
+
+/*  Frames as a network reads them, side by side, for places first .. first + count - 1; lent for the call. */
+typedef tt_status_t (*replay_put_fn)(void *ctx, uint32_t first, const void *frames, uint32_t count);
+/*  Show all that changed since batch `from` was yet to come (replay_stats' next): rows and finals of that batch and those behind it, finals
+ *  of the one before, and what came after the newest row. Frames that lie as they are read are shown where they lie. An error of put is passed on. */
+tt_status_t replay_show(const replay_t *self, uint64_t from, replay_put_fn put, void *ctx);
+
 /* ---- what outlives a process --------------------------------------------------------------------------------------- */
 
 /*  A block of its own holds all that changes, with its SHA-256; batches before `from` may be in pieces, which are written once and
