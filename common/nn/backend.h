@@ -43,6 +43,12 @@ struct tt_table {
     size_t room;             /* bytes of it                                                  */
 };
 
+struct tt_store {
+    tt_device_t *device;
+    size_t bytes, places; /* of a frame, and how many there are */
+    char *frames;         /* device memory, [places][bytes]     */
+};
+
 struct tt_net {
     tt_device_t *device; /* borrowed */
     tt_net_spec_t spec;
@@ -80,6 +86,8 @@ struct tt_opt {
 /*  What can be queued, with the union member of the same name. */
 typedef enum {
     TT_WORK_TABLE,     /* a table gets other rows: side by side, or by `row`                */
+    TT_WORK_STORE,     /* a store gets other frames                                         */
+    TT_WORK_STORED,    /* a table gets rows made of a store's frames; late error: a place that there is not */
     TT_WORK_PUT,       /* parameters of a set                                               */
     TT_WORK_GET,       /* a part of them                                                    */
     TT_WORK_BLEND,     /*                                                                   */
@@ -105,6 +113,15 @@ typedef struct {
             const tt_stack_t *stack;
             size_t count;
         } table;
+        struct {
+            tt_store_t *store;
+            size_t first, count;
+            const void *frames;
+        } store;
+        struct {
+            tt_table_t *table;
+            tt_stored_t from; /* what it names is the caller's */
+        } stored;
         struct {
             tt_net_t *net;
             uint32_t set;
@@ -177,6 +194,22 @@ typedef struct {
 tt_status_t tt_work_check_rows(const tt_work_t *work);
 tt_status_t tt_work_reserve(const tt_work_t *work);
 
+/*  stored.c: what any device needs to know of rows made of stored frames. */
+
+/*  How many frames make a row: 1 where there is no stack. */
+uint32_t tt_stored_frames(const tt_stored_t *self);
+/*  Where a row has the floats of each of the scale's runs: those of frame k begin at byte at + k step. */
+typedef struct {
+    uint32_t runs;
+    struct {
+        size_t at, step;
+        uint32_t count;
+    } run[TT_PARTS_MAX];
+} tt_stored_runs_t;
+void tt_stored_runs(const tt_stored_t *self, tt_stored_runs_t *out);
+/*  Before TT_WORK_STORED is done: TT_INVALID, a place that the store does not have. */
+tt_status_t tt_work_check_places(const tt_work_t *work);
+
 typedef struct tt_backend_ops {
     const char *name; /* "cpu" */
 
@@ -187,6 +220,8 @@ typedef struct tt_backend_ops {
     /*  Zeroed device memory, aligned to 64 bytes. */
     tt_status_t (*alloc)(tt_device_t *self, void **out, size_t bytes);
     void (*free)(tt_device_t *self, void *memory);
+    /*  Bytes that are free in memory of the device's own; 0: it has none, or it was lost. */
+    uint64_t (*room)(tt_device_t *self);
 
     tt_status_t (*stream_new)(tt_stream_t **self_p, tt_device_t *device);
     /*  Waits. */
@@ -204,7 +239,7 @@ typedef struct tt_backend_ops {
 
 /*  What a backend in a library of its own was compiled against: everything in this header, and the limits in it. One more with each
  *  change of them. late.c asks the library for it, and for the version of Tutti. */
-enum { TT_BACKEND_ABI = 3 };
+enum { TT_BACKEND_ABI = 4 };
 
 /*  The backends there are, NULL-terminated (backends.c). */
 extern const tt_backend_ops_t *const tt_backends[];

@@ -99,6 +99,11 @@ const char *tt_device_name(const tt_device_t *self)
     return self->ops->describe(self);
 }
 
+uint64_t tt_device_free(tt_device_t *self)
+{
+    return self->ops->room(self);
+}
+
 tt_status_t tt_stream_new(tt_stream_t **self_p, tt_device_t *device)
 {
     return device->ops->stream_new(self_p, device);

@@ -124,6 +124,11 @@ static void s_free(tt_device_t *self, void *memory)
     s_of(self)->there->free(self, memory);
 }
 
+static uint64_t s_room(tt_device_t *self)
+{
+    return s_of(self)->there->room(self);
+}
+
 static tt_status_t s_stream_new(tt_stream_t **self_p, tt_device_t *device)
 {
     return s_said(s_of(device), s_of(device)->there->stream_new(self_p, device));
@@ -162,8 +167,8 @@ static void s_net_free(tt_net_t *net)
 #define LATE(name_, open_)                                                                                            \
     {                                                                                                                 \
         .name = (name_), .open = (open_), .close = s_close, .describe = s_describe, .alloc = s_alloc, .free = s_free, \
-        .stream_new = s_stream_new, .stream_free = s_stream_free, .queue = s_queue, .sync = s_sync, .wait = s_wait,   \
-        .net_new = s_net_new, .net_free = s_net_free                                                                  \
+        .room = s_room, .stream_new = s_stream_new, .stream_free = s_stream_free, .queue = s_queue, .sync = s_sync,   \
+        .wait = s_wait, .net_new = s_net_new, .net_free = s_net_free                                                  \
     }
 
 const tt_backend_ops_t tt_cuda_backend = LATE("cuda", s_open_cuda);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/base/scale.h"
 #include "common/base/stack.h"
 #include "common/base/vmath.h"
 #include "common/nn/cpu/cpu.h"
@@ -141,6 +142,66 @@ static void test_stack(void **state)
 {
     (void)state;
     card_each(s_stack, 24);
+}
+
+/*  Doubles on the card, at a multiple of 8. */
+static const double *s_put_doubles(const double *numbers, uint32_t count)
+{
+    uint8_t *bytes = tt_array0(count + 1, sizeof(double));
+    memcpy(bytes + 4, numbers, count * sizeof(double));
+    const uint8_t *there = card_put_bytes(bytes, count * sizeof(double) + 4) + 4;
+    free(bytes);
+    return (const double *)(const void *)there;
+}
+
+enum { SCALED_MAX = 24 };
+
+/*  Runs of floats in rows of several frames each, with others between them that stay as they are. */
+static void s_scale(uint32_t seed)
+{
+    double mean[SCALED_MAX], inv[SCALED_MAX];
+    cuda_scale_t job = {.count = ops_pick(seed, 0, 1, 40),
+        .frames = ops_pick(seed, 1, 1, 4),
+        .runs = ops_pick(seed, 2, 1, 3),
+        .but = ops_pick(seed, 3, 0, 5),
+        .clip = 0.5f + (float)(seed % 3)};
+    uint32_t floats = 0, row = 0;
+    for (uint32_t r = 0; r < job.runs; r++) {
+        const uint32_t count = ops_pick(seed, 10 + r, 1, 8), part = count + seed % 2;
+        job.run[r] = (typeof(job.run[r])){row * 4, part * 4, floats, count};
+        floats += count;
+        row += part * job.frames;
+    }
+    float *numbers = card_numbers(seed, 1, (size_t)job.count * row);
+    uint32_t *index = tt_array0(job.count, job.frames * sizeof *index);
+    for (uint32_t f = 0; f < floats; f++) {
+        mean[f] = (double)ops_pick(seed, 200 + f, 0, 1000) / 999 - 0.5;
+        inv[f] = 1 / (1 + (double)ops_pick(seed, 300 + f, 0, 1000) / 997);
+    }
+    for (uint32_t i = 0; i < job.count * job.frames; i++)
+        index[i] = ops_pick(seed, 400 + i, 0, 5);
+    float *there = card_put(numbers, (size_t)job.count * row);
+    job.rows = (uint8_t *)there;
+    job.row_bytes = row * sizeof(float);
+    job.index = card_put_u32(index, (size_t)job.count * job.frames);
+    job.mean = s_put_doubles(mean, floats);
+    job.inv = s_put_doubles(inv, floats);
+    cuda_scale(card_stream(), &job);
+    for (uint32_t i = 0; i < job.count * job.frames; i++)
+        for (uint32_t r = 0; index[i] != job.but && r < job.runs; r++) {
+            float *x = numbers + i / job.frames * row + (job.run[r].at + i % job.frames * job.run[r].step) / 4;
+            for (uint32_t e = 0; e < job.run[r].count; e++)
+                x[e] = tt_scaled(x[e], mean[job.run[r].first + e], inv[job.run[r].first + e], job.clip);
+        }
+    card_assert(numbers, there, (size_t)job.count * row, "scaled rows");
+    free(numbers);
+    free(index);
+}
+
+static void test_scale(void **state)
+{
+    (void)state;
+    card_each(s_scale, 24);
 }
 
 /* ---- dueling -------------------------------------------------------------------------------------------------------- */
@@ -544,6 +605,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_scale),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_noisy),
         cmocka_unit_test(test_fold_and_clear),

@@ -105,6 +105,12 @@ static void s_free(tt_device_t *self, void *memory)
     free(memory);
 }
 
+static uint64_t s_no_room(tt_device_t *self)
+{
+    (void)self;
+    return 0;
+}
+
 static tt_status_t s_stream_new(tt_stream_t **self_p, tt_device_t *device)
 {
     *self_p = tt_new0(sizeof **self_p);
@@ -145,6 +151,8 @@ static tt_status_t s_get(const tt_work_t *work)
 
 static tt_status_t (*const s_do[TT_WORKS])(const tt_work_t *work) = {
     [TT_WORK_TABLE] = s_table,
+    [TT_WORK_STORE] = cpu_store,
+    [TT_WORK_STORED] = cpu_stored,
     [TT_WORK_PUT] = s_put,
     [TT_WORK_GET] = s_get,
     [TT_WORK_BLEND] = cpu_blend,
@@ -188,6 +196,7 @@ const tt_backend_ops_t tt_cpu_backend = {
     .describe = cpu_device_describe,
     .alloc = s_alloc,
     .free = s_free,
+    .room = s_no_room,
     .stream_new = s_stream_new,
     .stream_free = s_stream_free,
     .queue = s_queue,

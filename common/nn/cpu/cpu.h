@@ -211,3 +211,7 @@ tt_status_t cpu_state_get(const tt_work_t *work);
 tt_status_t cpu_step(const tt_work_t *work);
 tt_status_t cpu_report(const tt_work_t *work);
 tt_status_t cpu_blend(const tt_work_t *work);
+tt_status_t cpu_store(const tt_work_t *work);
+tt_status_t cpu_stored(const tt_work_t *work);
+/*  Memory for rows that the table has a copy of; what was there is gone. */
+tt_status_t cpu_table_room(tt_table_t *table, size_t bytes);

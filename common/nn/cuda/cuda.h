@@ -209,9 +209,16 @@ void cuda_recurrent_forward(const cuda_flow_t *flow, const tt_net_t *net, uint32
 /*  flow->d_trunk[t] to what came to the outputs of both layers, cells.gates and cells.d_hidden. */
 void cuda_recurrent_backward(const cuda_flow_t *flow, const tt_net_t *net, uint32_t t);
 
-/* ---- table.c, forward.c, pass.c, apply.c, work.c ------------------------------------------------------------------------------------------ */
+/* ---- table.c, store.c, forward.c, pass.c, apply.c, work.c ------------------------------------------------------------------------------------------ */
 
 tt_status_t cuda_table(cuda_device_t *device, const tt_work_t *work);
+/*  At least so many bytes, of a room or of a table's rows; what was there is gone. */
+tt_status_t cuda_reserve(cuda_device_t *device, cuda_room_t *room, size_t bytes);
+tt_status_t cuda_table_room(cuda_device_t *device, tt_table_t *table, size_t bytes);
+void cuda_stack_parts(cuda_stack_t *job, const tt_stack_t *stack);
+/*  store.c */
+tt_status_t cuda_store(cuda_device_t *device, const tt_work_t *work);
+tt_status_t cuda_stored(cuda_device_t *device, const tt_work_t *work);
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work);
 tt_status_t cuda_compute(const tt_work_t *work);
 tt_status_t cuda_blend_sets(const tt_work_t *work);

@@ -161,6 +161,13 @@ static void s_free(tt_device_t *self, void *memory)
     cuda_free((cuda_device_t *)self, memory);
 }
 
+static uint64_t s_room(tt_device_t *device)
+{
+    cuda_device_t *self = (cuda_device_t *)device;
+    size_t unused = 0, all = 0;
+    return self->lost || cudaMemGetInfo(&unused, &all) != cudaSuccess ? 0 : unused;
+}
+
 /* ---- streams -------------------------------------------------------------------------------------------------------- */
 
 static tt_status_t s_stream_new(tt_stream_t **self_p, tt_device_t *device)
@@ -255,6 +262,7 @@ const tt_backend_ops_t cuda_backend = {
     .describe = s_describe,
     .alloc = s_alloc,
     .free = s_free,
+    .room = s_room,
     .stream_new = s_stream_new,
     .stream_free = s_stream_free,
     .queue = s_queue,

@@ -132,6 +132,22 @@ typedef struct {
 } cuda_stack_t;
 void cuda_stack(cudaStream_t stream, const cuda_stack_t *job);
 
+/*  Floats of rows that were made of frames, normalised where they stand (tt_scaled). Run p of frame k has `count` floats from byte
+ *  at + k step of a row on; their means and the others are those from `first` on. */
+typedef struct {
+    uint32_t count, frames, runs;
+    uint8_t *rows;
+    size_t row_bytes;
+    const uint32_t *index; /* [count][frames]                              */
+    uint32_t but;          /* where a frame's number is this, nothing is done */
+    const double *mean, *inv;
+    float clip;
+    struct {
+        uint32_t at, step, first, count;
+    } run[TT_PARTS_MAX];
+} cuda_scale_t;
+void cuda_scale(cudaStream_t stream, const cuda_scale_t *job);
+
 /* ---- dueling and noise (heads.cu) ----------------------------------------------------------------------------------- */
 
 /*  q[a] = v + (adv[a] - mean adv), a mean being a chain over a, from the first, divided by their number. slot NULL: arrays are

@@ -6,15 +6,15 @@
 #include "common/nn/cuda/cuda.h"
 
 /*  Twice what is asked for, so that tables that grow do so rarely. */
-static tt_status_t s_reserve(cuda_device_t *device, cuda_room_t *room, size_t bytes)
+tt_status_t cuda_reserve(cuda_device_t *device, cuda_room_t *room, size_t bytes)
 {
     return bytes > room->bytes ? cuda_room(device, room, 2 * bytes) : TT_OK;
 }
 
-static tt_status_t s_reserve_rows(cuda_device_t *device, tt_table_t *table, size_t bytes)
+tt_status_t cuda_table_room(cuda_device_t *device, tt_table_t *table, size_t bytes)
 {
     cuda_room_t room = {table->copy, table->room};
-    const tt_status_t status = s_reserve(device, &room, bytes);
+    const tt_status_t status = cuda_reserve(device, &room, bytes);
     table->copy = room.memory;
     table->room = room.bytes;
     return status;
@@ -93,22 +93,28 @@ static uint32_t s_number(seen_t *self, const void *const *address, size_t count,
     return frames;
 }
 
+void cuda_stack_parts(cuda_stack_t *job, const tt_stack_t *stack)
+{
+    job->parts = stack->parts;
+    for (uint32_t p = 0; p < stack->parts; p++) {
+        const tt_stack_part_t *part = &stack->part[p];
+        job->part[p].from = part->from;
+        job->part[p].to = part->to;
+        job->part[p].bytes = part->bytes;
+    }
+}
+
 static cuda_stack_t s_stack(const tt_work_t *work)
 {
     const tt_stack_t *stack = work->table.stack;
     cuda_stack_t job = {.count = (uint32_t)work->table.count,
         .frames = stack->frames,
-        .parts = stack->parts,
         .row_bytes = work->table.table->bytes,
         .rows = work->table.table->copy};
-    for (uint32_t p = 0; p < stack->parts; p++) {
-        const tt_stack_part_t *part = &stack->part[p];
-        job.part[p].from = part->from;
-        job.part[p].to = part->to;
-        job.part[p].bytes = part->bytes;
-        if (job.frame_bytes < (size_t)part->from + part->bytes)
-            job.frame_bytes = (size_t)part->from + part->bytes;
-    }
+    cuda_stack_parts(&job, stack);
+    for (uint32_t p = 0; p < stack->parts; p++)
+        if (job.frame_bytes < (size_t)stack->part[p].from + stack->part[p].bytes)
+            job.frame_bytes = (size_t)stack->part[p].from + stack->part[p].bytes;
     return job;
 }
 
@@ -119,7 +125,7 @@ static tt_status_t s_send_frames(
     const size_t listed = (size_t)job->count * job->frames * sizeof *index, lead = tt_align(listed, 64);
     const size_t bytes = lead + tt_mul(frames, job->frame_bytes);
     void *stage = NULL;
-    TT_TRY(s_reserve(device, &device->frames, bytes));
+    TT_TRY(cuda_reserve(device, &device->frames, bytes));
     TT_TRY(cuda_stage(device, bytes, &stage));
     memcpy(stage, index, listed);
     for (uint32_t i = 0; i < frames; i++)
@@ -152,7 +158,7 @@ static tt_status_t s_frames(cuda_device_t *device, const tt_work_t *work)
 tt_status_t cuda_table(cuda_device_t *device, const tt_work_t *work)
 {
     tt_table_t *table = work->table.table;
-    TT_TRY(s_reserve_rows(device, table, tt_mul(table->bytes, work->table.count)));
+    TT_TRY(cuda_table_room(device, table, tt_mul(table->bytes, work->table.count)));
     TT_TRY(work->table.stack && work->table.count ? s_frames(device, work) : s_rows(device, work));
     table->rows = work->table.rows;
     table->there = work->table.count;

@@ -48,6 +48,10 @@ tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work)
     switch (work->kind) {
     case TT_WORK_TABLE:
         return cuda_table(device, work);
+    case TT_WORK_STORE:
+        return cuda_store(device, work);
+    case TT_WORK_STORED:
+        return cuda_stored(device, work);
     case TT_WORK_PUT:
         return s_put(device, work);
     case TT_WORK_GET:

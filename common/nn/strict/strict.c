@@ -1,6 +1,7 @@
 #include "common/nn/strict/strict.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "common/base/mem.h"
 
 static void s_release(strict_device_t *self)
@@ -46,6 +47,13 @@ static tt_status_t s_alloc(tt_device_t *device, void **out, size_t bytes)
 static void s_free(tt_device_t *device, void *memory)
 {
     strict_arena_give(((strict_device_t *)device)->arena, memory);
+}
+
+/*  Its memory is the host's, behind a fence. */
+static uint64_t s_room(tt_device_t *device)
+{
+    (void)device;
+    return (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static tt_status_t s_stream_new(tt_stream_t **self_p, tt_device_t *device)
@@ -145,6 +153,7 @@ const tt_backend_ops_t tt_strict_backend = {
     .describe = cpu_device_describe,
     .alloc = s_alloc,
     .free = s_free,
+    .room = s_room,
     .stream_new = s_stream_new,
     .stream_free = s_stream_free,
     .queue = s_queue,

@@ -4,26 +4,13 @@
 #include "common/nn/strict/strict.h"
 #include "common/nn/tree.h"
 
-static tt_status_t s_reserve(tt_table_t *table, size_t bytes)
-{
-    tt_device_t *device = table->device;
-    if (bytes <= table->room)
-        return TT_OK;
-    device->ops->free(device, table->copy);
-    table->copy = NULL;
-    table->room = 0;
-    TT_TRY(device->ops->alloc(device, &table->copy, 2 * bytes));
-    table->room = 2 * bytes;
-    return TT_OK;
-}
-
 /*  Rows that lie anywhere lie side by side on the device. */
 static tt_status_t s_table(const tt_work_t *work)
 {
     tt_table_t *table = work->table.table;
     const tt_stack_t *stack = work->table.stack;
     const size_t bytes = table->bytes, count = work->table.count;
-    TT_TRY(s_reserve(table, tt_mul(bytes, count)));
+    TT_TRY(cpu_table_room(table, tt_mul(bytes, count)));
     for (size_t k = 0; work->table.row && k < count; k++) {
         char *to = (char *)table->copy + k * bytes;
         if (stack)
