@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/limits.h"
 #include "common/base/mem.h"
+#include "learner/replay/places.h"
 
 enum { LINE = 64 };
 
@@ -53,6 +54,7 @@ tt_status_t past_init(past_t *self, const replay_cfg_t *cfg)
         (uint64_t)1 << columns->reward | (uint64_t)1 << columns->terminated | (uint64_t)1 << columns->truncated;
     s_sizes(self);
     TT_TRY(s_room(self));
+    self->places = places_most(self);
     while (self->mask + 1 < self->room)
         self->mask = 2 * self->mask + 1;
     self->ring = tt_array0(self->mask + 1, sizeof(past_batch_t *));
@@ -117,6 +119,15 @@ static void s_finals_room(past_t *self, past_batch_t *batch, uint32_t finals)
     batch->final = tt_realloc(batch->final, tt_mul(batch->finals_room, self->record));
 }
 
+/*  Of a batch that is to come. */
+static uint64_t s_place(const past_t *self)
+{
+    if (self->first == self->next)
+        return 0;
+    const past_batch_t *before = past_batch(self, self->next - 1);
+    return places_after(self, before, (uint64_t)self->cfg.T * self->cfg.N + before->finals);
+}
+
 past_batch_t *past_push(past_t *self, uint64_t number, uint32_t finals)
 {
     past_batch_t *batch = self->spare;
@@ -127,6 +138,7 @@ past_batch_t *past_push(past_t *self, uint64_t number, uint32_t finals)
         s_map(self, batch);
     }
     batch->batch = number;
+    batch->place = s_place(self);
     batch->finals = finals;
     s_finals_room(self, batch, finals);
     if (self->first == self->next) {
@@ -159,13 +171,12 @@ static int s_by_row(const void *key, const void *row)
     return (a > b) - (a < b);
 }
 
-const uint8_t *past_final(const past_t *self, past_place_t place)
+uint32_t past_final_number(const past_batch_t *batch, size_t at)
 {
-    const past_batch_t *batch = place.in;
-    const uint32_t row = (uint32_t)place.at;
+    const uint32_t row = (uint32_t)at;
     const uint32_t *found = bsearch(&row, batch->final_row, batch->finals, sizeof row, s_by_row);
     TT_CHECK(found);
-    return batch->final + (size_t)(found - batch->final_row) * self->record;
+    return (uint32_t)(found - batch->final_row);
 }
 
 /* ---- what a batch must be --------------------------------------------------------------------------------------------- */

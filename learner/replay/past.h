@@ -20,6 +20,7 @@ enum {
 
 typedef struct {
     uint64_t batch;
+    uint64_t place;                  /* in the ring of frames: where its rows begin, places.h */
     void *block;                     /* owned: all arrays but the finals              */
     uint8_t *column[TT_COLUMNS_MAX]; /* [T][N] rows; NULL = not stored                */
     uint32_t *age;                   /* [N]                                           */
@@ -38,6 +39,7 @@ typedef struct {
     uint64_t row_bytes, final_bytes;  /* logical                                                  */
     uint64_t block_bytes;
     uint64_t room;          /* batches at most                                          */
+    uint64_t places;        /* frames of the ring, places.h                             */
     past_batch_t **ring;    /* [mask + 1] by batch & mask                               */
     uint64_t mask;          /* a power of two, of `room` at least, less 1               */
     past_batch_t *spare;    /* evicted last, to be used again                           */
@@ -119,5 +121,9 @@ static inline const uint8_t *past_value(const past_t *self, past_place_t place, 
 {
     return place.in->column[column] + place.at * self->cfg.columns->at[column].bytes;
 }
-/*  The final of a row that is cut. */
-const uint8_t *past_final(const past_t *self, past_place_t place);
+/*  The final of a row that is cut: its number among those of its batch, and its record. */
+uint32_t past_final_number(const past_batch_t *batch, size_t at);
+static inline const uint8_t *past_final(const past_t *self, const past_batch_t *batch, uint32_t number)
+{
+    return batch->final + number * self->record;
+}

@@ -1,8 +1,9 @@
-/*  Reading units: rows, bootstrap frames, stacks. */
+/*  Reading units: rows, bootstrap frames, stacks; and where their frames are kept elsewhere. */
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
 #include "learner/replay/parts.h"
+#include "learner/replay/places.h"
 
 enum { GROUP = 32 };
 
@@ -11,11 +12,24 @@ typedef struct {
     const uint8_t *record; /* a final, or the tip; NULL: it is a row                            */
     past_place_t place;    /* that row; the row before the record                               */
     uint32_t since;        /* frames of its episode before it, SINCE_MAX at most, or one more   */
+    uint32_t kept;         /* the record's number, places.h                                     */
 } frame_t;
 
 static frame_t s_row(past_place_t place)
 {
-    return (frame_t){NULL, place, place.in->since[place.at]};
+    return (frame_t){NULL, place, place.in->since[place.at], 0};
+}
+
+static frame_t s_final(const past_t *past, past_place_t place)
+{
+    const uint32_t k = past_final_number(place.in, place.at), since = place.in->since[place.at] + 1u;
+    return (frame_t){past_final(past, place.in, k), place, since, places_final(past, place.in, k)};
+}
+
+static frame_t s_tip(const past_t *past, past_place_t place, uint32_t env)
+{
+    const uint32_t since = place.in->since[place.at] + 1u;
+    return (frame_t){past->tip + env * past->record, place, since, places_tip(env)};
 }
 
 /*  Where a unit's bootstrap frame is. */
@@ -26,11 +40,9 @@ static frame_t s_next(const replay_t *self, past_place_t at, uint32_t env)
     units_reach(&self->units, at, &reach);
     if (reach.mark & ROW_TERMINATED)
         return s_row(reach.place);
-    const bool cut = reach.mark & ROW_CUT;
-    if (!cut && !past_is_newest(past, reach.place))
-        return s_row(past_after(past, reach.place));
-    const uint8_t *record = cut ? past_final(past, reach.place) : past->tip + env * past->record;
-    return (frame_t){record, reach.place, reach.place.in->since[reach.place.at] + 1u};
+    if (reach.mark & ROW_CUT)
+        return s_final(past, reach.place);
+    return past_is_newest(past, reach.place) ? s_tip(past, reach.place, env) : s_row(past_after(past, reach.place));
 }
 
 static frame_t s_frame(const replay_t *self, uint64_t unit, replay_frame_t which)
@@ -174,7 +186,7 @@ static void s_gather_row(const reader_t *self, const frame_t *frame, void *out)
     frame_t at = *frame;
     list[stack - 1] = s_read(self, &at, 0);
     for (uint32_t k = 1; k <= back; k++) {
-        at = (frame_t){NULL, s_before(past, frame, at.place, k), 0};
+        at = (frame_t){NULL, s_before(past, frame, at.place, k), 0, 0};
         list[stack - 1 - k] = s_read(self, &at, k);
     }
     tt_stack_pad(&columns->stack, list, back, columns->zero);
@@ -219,4 +231,30 @@ void replay_gather_scaled(const replay_t *self, const uint64_t *unit, uint32_t u
 void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, void *out)
 {
     replay_gather_scaled(self, unit, units, which, NULL, 0, out);
+}
+
+/* ---- where they are kept elsewhere ------------------------------------------------------------------------------------ */
+
+/*  As s_gather_row makes a row. */
+static void s_places(const past_t *past, const frame_t *frame, uint32_t *out)
+{
+    const uint32_t stack = past->cfg.stack, back = s_back(past, frame), first = stack - 1 - back;
+    past_place_t place = frame->place;
+    out[stack - 1] = frame->record ? frame->kept : places_row(past, place);
+    for (uint32_t k = 1; k <= back; k++) {
+        place = s_before(past, frame, place, k);
+        out[stack - 1 - k] = places_row(past, place);
+    }
+    for (uint32_t k = 0; k < first; k++)
+        out[k] = past->cfg.pad == TT_PAD_ZERO ? 0 : out[first];
+}
+
+void replay_places(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, uint32_t *place)
+{
+    const past_t *past = &self->past;
+    TT_CHECK(past->cfg.stack == past->cfg.columns->stack.frames);
+    for (uint32_t i = 0; i < units; i++) {
+        const frame_t frame = s_frame(self, unit[i], which);
+        s_places(past, &frame, place + (size_t)i * past->cfg.stack);
+    }
 }
