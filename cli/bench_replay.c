@@ -1,5 +1,5 @@
 /*  bench_replay - what a replay costs on one core: rows in, minibatches of units out with both of their observations, beside
- *  the rate at which this core copies memory. Full and evicting, as it is for most of a run. The median of five runs. */
+ *  the rate at which this core copies memory, and a step that says where frames are instead. Full and evicting, as it is for most of a run. The median of five runs. */
 #include "cli/bench_loop.h"
 #include "cli/cmd.h"
 #include "common/base/clock.h"
@@ -40,6 +40,7 @@ typedef struct {
     uint32_t finals;
     uint64_t next, total;
     void *obs;
+    uint32_t *place;
     int32_t *action;
     float *error;
 } case_t;
@@ -78,21 +79,33 @@ static tt_status_t s_insert(void *ctx)
     return replay_insert(c->replay, c->next++, &part, 1, NULL);
 }
 
-/*  A step as DQN's: draw, both observations, actions, and what comes back. */
-static tt_status_t s_step(void *ctx)
+/*  A step as DQN's: draw, both observations, actions, and what comes back. Of observations the rows; or where their frames are, for a
+ *  device that has a copy of them. */
+static tt_status_t s_step_of(case_t *c, bool places)
 {
-    case_t *c = ctx;
     replay_sample_t got;
     const uint32_t units = c->bench->units;
     TT_TRY(replay_sample(c->replay, c->total, units, 0.4f, &got));
     for (int which = REPLAY_AT; which <= REPLAY_NEXT; which++) {
-        if (c->stack > 1)
+        if (places)
+            replay_places(c->replay, got.unit, units, (replay_frame_t)which, c->place);
+        else if (c->stack > 1)
             replay_gather(c->replay, got.unit, units, (replay_frame_t)which, 0, c->obs);
         else
             replay_gather_rows(c->replay, got.unit, units, (replay_frame_t)which, c->obs);
     }
     replay_gather(c->replay, got.unit, units, REPLAY_AT, c->columns->action, c->action);
     return replay_priorities(c->replay, c->total++, c->error, units);
+}
+
+static tt_status_t s_step(void *ctx)
+{
+    return s_step_of(ctx, false);
+}
+
+static tt_status_t s_step_places(void *ctx)
+{
+    return s_step_of(ctx, true);
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------------ */
@@ -103,7 +116,7 @@ static tt_status_t s_columns(case_t *c, bool image)
     const tt_space_t action = TT_CHOICES(&choices);
     const tt_space_t obs = image ? (tt_space_t){.kind = TT_SPACE_BOX, .dtype = TT_U8, .rank = 2, .shape = {84, 84}}
                                  : (tt_space_t){.kind = TT_SPACE_BOX, .dtype = TT_F32, .rank = 1, .shape = {4}};
-    return tt_columns_new(&c->columns, &obs, &action, false, false);
+    return tt_columns_new_stacked(&c->columns, &obs, &action, false, false, c->stack, TT_PAD_RESET);
 }
 
 /*  Episodes of 200 steps or so, one in five of them cut. Env e's goes on where the batch's end left it: it is inserted again
@@ -143,9 +156,9 @@ static void s_fill(case_t *c)
 static tt_status_t s_open(case_t *c, bool image)
 {
     const uint64_t rows = image ? c->bench->images : c->bench->rows;
+    c->stack = image ? 4 : 1;
     TT_TRY(s_columns(c, image));
     s_fill(c);
-    c->stack = image ? 4 : 1;
     const uint64_t row = c->columns->at[0].bytes + sizeof(int32_t) + sizeof(float) + 2;
     const replay_cfg_t cfg = {.columns = c->columns,
         .store = 1u | 1u << c->columns->action,
@@ -161,6 +174,7 @@ static tt_status_t s_open(case_t *c, bool image)
         .priority_delay = 1,
         .seed = 1};
     c->obs = tt_array0(c->bench->units, tt_mul(c->stack, c->columns->at[0].bytes));
+    c->place = tt_array0(c->bench->units, c->stack * sizeof *c->place);
     c->action = tt_array0(c->bench->units, sizeof *c->action);
     c->error = tt_array0(c->bench->units, sizeof *c->error);
     for (uint32_t i = 0; i < c->bench->units; i++) {
@@ -182,6 +196,7 @@ static void s_close(case_t *c)
     free(c->batch.final_t);
     free(c->batch.final_env);
     free(c->obs);
+    free(c->place);
     free(c->action);
     free(c->error);
     replay_destroy(&c->replay);
@@ -220,20 +235,22 @@ static tt_status_t s_save(case_t *c, double *save_s, double *load_s)
 static tt_status_t s_measure(case_t *c, bool image)
 {
     replay_stats_t stats;
-    double inserts, steps, save_s, load_s;
+    double inserts, steps, with_places, save_s, load_s;
     TT_TRY(s_open(c, image));
     TT_TRY(s_until_full(c, &stats));
     TT_TRY(s_rate(c->bench->seconds, s_insert, c, &inserts));
     TT_TRY(s_rate(c->bench->seconds, s_step, c, &steps));
+    TT_TRY(s_rate(c->bench->seconds, s_step_places, c, &with_places));
     TT_TRY(s_save(c, &save_s, &load_s));
     const double obs = (double)c->columns->at[0].bytes, row = obs + 10;
     json_array_append_new(c->bench->results,
-        json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name",
+        json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name",
             image ? "84x84 bytes, stack 4" : "4 floats", "kind", image ? "image" : "vector", "prioritised",
             c->prioritised, "rows", (json_int_t)stats.rows, "bytes", (json_int_t)stats.bytes, "physical_bytes",
             (json_int_t)stats.physical, "inserts_per_s", inserts * ENVS * STEPS, "insert_bytes_per_s",
-            inserts * ENVS * STEPS * row, "step_us", 1e6 / steps, "units_per_s", steps * c->bench->units,
-            "step_bytes_per_s", steps * c->bench->units * 2 * c->stack * obs, "save_s", save_s, "load_s", load_s));
+            inserts * ENVS * STEPS * row, "step_us", 1e6 / steps, "places_us", 1e6 / with_places, "units_per_s",
+            steps * c->bench->units, "step_bytes_per_s", steps * c->bench->units * 2 * c->stack * obs, "save_s", save_s,
+            "load_s", load_s));
     return TT_OK;
 }
 
@@ -259,18 +276,20 @@ static void s_print(const bench_t *b)
     size_t i;
     json_t *row;
     printf("memcpy         %.1f GB/s, beyond the caches\n\n", b->copy / 1e9);
-    printf("%-34s %10s %10s %6s %10s %10s %6s\n", "", "rows", "rows/s in", "GB/s", "us a step", "units/s", "GB/s");
+    printf("%-34s %10s %10s %6s %10s %10s %6s %10s\n", "", "rows", "rows/s in", "GB/s", "us a step", "units/s", "GB/s",
+        "us, places");
     json_array_foreach(b->results, i, row)
     {
         char name[64];
         snprintf(name, sizeof name, "%s, %s", json_string_value(json_object_get(row, "name")),
             json_is_true(json_object_get(row, "prioritised")) ? "prioritised" : "uniform");
-        printf("%-34s %10lld %10.0f %6.2f %10.1f %10.0f %6.2f\n", name,
+        printf("%-34s %10lld %10.0f %6.2f %10.1f %10.0f %6.2f %10.1f\n", name,
             (long long)json_integer_value(json_object_get(row, "rows")),
             json_real_value(json_object_get(row, "inserts_per_s")),
             json_real_value(json_object_get(row, "insert_bytes_per_s")) / 1e9,
             json_real_value(json_object_get(row, "step_us")), json_real_value(json_object_get(row, "units_per_s")),
-            json_real_value(json_object_get(row, "step_bytes_per_s")) / 1e9);
+            json_real_value(json_object_get(row, "step_bytes_per_s")) / 1e9,
+            json_real_value(json_object_get(row, "places_us")));
     }
 }
 
