@@ -46,7 +46,7 @@ static tt_status_t s_room(past_t *self)
     return TT_OK;
 }
 
-tt_status_t past_init(past_t *self, const replay_cfg_t *cfg)
+tt_status_t past_measure(past_t *self, const replay_cfg_t *cfg)
 {
     *self = (past_t){.cfg = *cfg};
     const tt_columns_t *columns = cfg->columns;
@@ -55,6 +55,12 @@ tt_status_t past_init(past_t *self, const replay_cfg_t *cfg)
     s_sizes(self);
     TT_TRY(s_room(self));
     self->places = places_most(self);
+    return TT_OK;
+}
+
+tt_status_t past_init(past_t *self, const replay_cfg_t *cfg)
+{
+    TT_TRY(past_measure(self, cfg));
     while (self->mask + 1 < self->room)
         self->mask = 2 * self->mask + 1;
     self->ring = tt_array0(self->mask + 1, sizeof(past_batch_t *));

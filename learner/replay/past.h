@@ -50,6 +50,8 @@ typedef struct {
     uint64_t finals_room;   /* of all batches, the spare one too                        */
 } past_t;
 
+/*  Sizes and limits; nothing is allocated. */
+tt_status_t past_measure(past_t *self, const replay_cfg_t *cfg);
 tt_status_t past_init(past_t *self, const replay_cfg_t *cfg);
 void past_free(past_t *self);
 

@@ -29,6 +29,12 @@ uint32_t replay_places_count(const replay_t *self)
     return (uint32_t)(1 + self->past.cfg.N + self->past.places);
 }
 
+uint64_t replay_places_of(const replay_cfg_t *cfg)
+{
+    past_t past;
+    return past_measure(&past, cfg) == TT_OK ? 1 + past.cfg.N + past.places : 0;
+}
+
 /* ---- what is there -------------------------------------------------------------------------------------------------- */
 
 /*  Frames one after the other, column by column. */
@@ -118,7 +124,7 @@ static tt_status_t s_show_rows(const show_t *self, const past_batch_t *batch)
 static tt_status_t s_show_all(const show_t *self, uint64_t from)
 {
     const past_t *past = self->past;
-    if (past->cfg.columns->zero)
+    if (past->cfg.columns->zero && from == 0)
         TT_TRY(self->put(self->ctx, 0, past->cfg.columns->zero, 1));
     if (past->first == past->next)
         return TT_OK;

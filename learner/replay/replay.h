@@ -149,6 +149,8 @@ void replay_gather_scaled(const replay_t *self, const uint64_t *unit, uint32_t u
  *  before an episode (columns->zero, where stacks are padded with it; else it is nobody's). After replay_load and replay_warm_finish
  *  all may have moved. All observation columns are stored. */
 uint32_t replay_places_count(const replay_t *self);
+/*  Of a replay that is not made; 0: its setup is out of limits. */
+uint64_t replay_places_of(const replay_cfg_t *cfg);
 
 /*  The places of the frames of many units' rows: place[units][stack], oldest first. What replay_gather_rows makes of their units is made of
  *  these frames. */
@@ -157,7 +159,7 @@ void replay_places(const replay_t *self, const uint64_t *unit, uint32_t units, r
 /*  Frames as a network reads them, side by side, for places first .. first + count - 1; lent for the call. */
 typedef tt_status_t (*replay_put_fn)(void *ctx, uint32_t first, const void *frames, uint32_t count);
 /*  Show all that changed since batch `from` was yet to come (replay_stats' next): rows and finals of that batch and those behind it, finals
- *  of the one before, and what came after the newest row. Frames that lie as they are read are shown where they lie. An error of put is passed on. */
+ *  of the one before, and what came after the newest row. From 0 on: all there is, the frame of zeros, too. Frames that lie as they are read are shown where they lie. An error of put is passed on. */
 tt_status_t replay_show(const replay_t *self, uint64_t from, replay_put_fn put, void *ctx);
 
 /* ---- what outlives a process --------------------------------------------------------------------------------------- */

@@ -338,6 +338,7 @@ static void test_how_many(void **state)
                     batches * rows + finals > most)
                     most = batches * rows + finals;
         assert_int_equal(replay_places_count(replay), 1 + past->cfg.N + most);
+        assert_int_equal(replay_places_of(&scene.cfg), replay_places_count(replay));
         more += most > past->room * rows && most < 2 * past->room * rows;
         replay_destroy(&replay);
         s_close(&scene);
