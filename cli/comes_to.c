@@ -1,4 +1,5 @@
 #include "cli/comes_to.h"
+#include <string.h>
 #include "cli/figures.h"
 #include "cli/graph.h"
 #include "cli/spaces.h"
@@ -6,6 +7,7 @@
 #include "common/job/fit.h"
 #include "common/job/groups.h"
 #include "common/nn/spec.h"
+#include "learner/memory.h"
 
 typedef struct {
     tt_columns_t *columns; /* owned                                    */
@@ -16,6 +18,7 @@ typedef struct {
     uint64_t rows, bytes;                /* of a batch, as a lone collector's   */
     uint32_t segments;                   /* that it is then                     */
     tt_feed_t feed;
+    uint64_t copy; /* bytes of frames that the learner's device may have, too */
 } sums_t;
 
 /*  What a tower reads, if it is a trunk. */
@@ -40,6 +43,14 @@ static void s_add_segments(sums_t *self, const tt_train_cfg_t *train)
     }
 }
 
+/*  `auto` asks the device, which may be a card. */
+static uint64_t s_copy(const sums_t *self, const tt_train_cfg_t *train)
+{
+    const bool never = self->feed.memory == TT_MEMORY_HOST ||
+                       (self->feed.memory == TT_MEMORY_AUTO && strcmp(train->learner.device, "cpu") == 0);
+    return self->feed.source != TT_FEED_REPLAY || never ? 0 : memory_copy_bytes(train, self->columns, &self->feed);
+}
+
 /*  That there are columns was checked with the config. */
 static void s_add_up(sums_t *self, const tt_setup_t *setup)
 {
@@ -61,6 +72,7 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
     self->copies = shape.sets > 1 ? shape.sets - 1 : 0;
     self->rows = (uint64_t)train->num_envs * train->num_steps;
     self->feed = shape.feed;
+    self->copy = s_copy(self, train);
 }
 
 /*  What a tower's outputs are, where they are not logits or values alone. */
@@ -114,14 +126,26 @@ static bool s_has_log_std(const tt_net_spec_t *net)
     return false;
 }
 
+static void s_print_copy(FILE *out, const sums_t *self, const tt_train_cfg_t *train)
+{
+    char bytes[FIGURE];
+    if (!self->copy)
+        return;
+    figure_amount(self->copy, "B", bytes);
+    fprintf(out, "#   %-12s %s more in the memory of learner.device %s%s (replay.memory)\n", "its frames", bytes,
+        train->learner.device, self->feed.memory == TT_MEMORY_AUTO ? ", if it is a card with twice that free" : "");
+}
+
 /*  On disk: what two snapshots refer to, and what is written for a third. Where learners may come from other hosts it is a part of each
  *  instead. */
-static void s_print_replay(FILE *out, const tt_feed_t *feed, const tt_train_cfg_t *train)
+static void s_print_replay(FILE *out, const sums_t *self, const tt_train_cfg_t *train)
 {
+    const tt_feed_t *feed = &self->feed;
     char a[FIGURE], b[FIGURE];
     figure_amount(feed->capacity, "B", a);
     figure_amount(4 * feed->capacity, "B", b);
     fprintf(out, "#   %-12s %s at most, on each learner; a step draws %u of its rows\n", "a replay", a, feed->units);
+    s_print_copy(out, self, train);
     fprintf(out, "#   %-12s ", "on disk");
     if (!feed->save)
         fprintf(out, "nothing of it: who is resumed, or loses all learners at once, begins with an empty one\n");
@@ -195,14 +219,16 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
         fprintf(out, " in %u segments", self.segments);
     fprintf(out, "\n");
     if (self.feed.source == TT_FEED_REPLAY)
-        s_print_replay(out, &self.feed, train);
+        s_print_replay(out, &self, train);
     tt_columns_destroy(&self.columns);
 }
 
-static void s_add_replay(json_t *all, const tt_feed_t *feed)
+static void s_add_replay(json_t *all, const sums_t *self)
 {
+    const tt_feed_t *feed = &self->feed;
     json_object_set_new(all, "replay_bytes", json_integer((json_int_t)feed->capacity));
     json_object_set_new(all, "replay_disk_bytes", json_integer(feed->save ? (json_int_t)(4 * feed->capacity) : 0));
+    json_object_set_new(all, "replay_device_bytes", json_integer((json_int_t)self->copy));
 }
 
 json_t *comes_to_json(const tt_setup_t *setup)
@@ -226,7 +252,7 @@ json_t *comes_to_json(const tt_setup_t *setup)
     if (self.columns->carry)
         json_object_set_new(all, "carry", json_integer((json_int_t)self.columns->carry));
     if (self.feed.source == TT_FEED_REPLAY)
-        s_add_replay(all, &self.feed);
+        s_add_replay(all, &self);
     tt_columns_destroy(&self.columns);
     return all;
 }

@@ -111,6 +111,10 @@ typedef enum {
     TT_FEED_REPLAY /* units sampled from all rows so far, as far as they are kept      */
 } tt_source_t;
 
+/*  Where its frames are read from: a device's memory if it has one of its own and room, which needs no choice; or only the host's; or
+ *  that of both, whatever the device is. In the order of the choices of replay.memory. */
+typedef enum { TT_MEMORY_AUTO, TT_MEMORY_HOST, TT_MEMORY_BOTH } tt_memory_t;
+
 /*  Where experience comes from. All but `source`: REPLAY only. */
 typedef struct {
     tt_source_t source;
@@ -122,6 +126,7 @@ typedef struct {
     uint64_t beta_rows;      /* ... over so many rows inserted                                   */
     uint32_t priority_delay; /* steps after which a step's new priorities count                  */
     bool save;               /* snapshots have it too                                            */
+    tt_memory_t memory;      /* where its frames are                                             */
     uint64_t start;          /* rows before the first step                                       */
     uint32_t every, steps;   /* so many steps for every so many rows                             */
 } tt_feed_t;

@@ -272,13 +272,20 @@ static tt_status_t s_from_batch(compute_t *self, const tt_minibatch_t *minibatch
     return s_put_inputs(self, minibatch, self->count[TT_ROWS_OBS]);
 }
 
+static tt_status_t s_put_units(compute_t *self, const compute_units_t *units, int frame, size_t rows)
+{
+    tt_table_t *table = self->unit[frame];
+    return units->stored[frame].store ? tt_table_put_stored(table, self->model->stream, &units->stored[frame])
+                                      : tt_table_put(table, self->model->stream, units->rows[frame], rows);
+}
+
 static tt_status_t s_from_replay(
-    compute_t *self, const tt_minibatch_t *minibatch, const void *const units[TT_FRAMES], tt_pass_t *pass)
+    compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, tt_pass_t *pass)
 {
     pass->row = s_positions(self, minibatch->rows);
     for (int f = 0; f < TT_FRAMES; f++) {
         pass->obs[f] = self->unit[f];
-        TT_TRY(tt_table_put(self->unit[f], self->model->stream, units[f], minibatch->rows));
+        TT_TRY(s_put_units(self, units, f, minibatch->rows));
     }
     return s_put_inputs(self, minibatch, minibatch->rows);
 }
@@ -295,7 +302,7 @@ tt_status_t compute_noise(compute_t *self, uint64_t step)
 }
 
 tt_status_t compute_gradients(
-    compute_t *self, const tt_minibatch_t *minibatch, const void *const units[TT_FRAMES], uint32_t lo, uint32_t hi)
+    compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, uint32_t lo, uint32_t hi)
 {
     tt_pass_t pass = {.rows = 0};
     if (minibatch) {

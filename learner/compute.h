@@ -17,6 +17,13 @@ typedef struct {
     const float *norm;  /* [groups] of their gradients before clipping, 0 where it was not trained */
 } compute_result_t;
 
+/*  Observations of a minibatch of units, by position: rows on the host, or rows of frames that the device has. Those of the run's shards
+ *  are read; of the others only that they can be. */
+typedef struct {
+    const void *rows[TT_FRAMES];   /* side by side                         */
+    tt_stored_t stored[TT_FRAMES]; /* where store is not NULL: instead     */
+} compute_units_t;
+
 /*  The model is borrowed. */
 tt_status_t compute_new(compute_t **self_p, const model_t *model);
 void compute_destroy(compute_t **self_p);
@@ -30,9 +37,9 @@ tt_evaluator_t compute_evaluator(compute_t *self, tt_progress_t progress);
 /*  The noise of noisy layers, of all sets, for an optimiser step of the run (position_t.made). */
 tt_status_t compute_noise(compute_t *self, uint64_t step);
 /*  The gradients of shards lo .. hi-1 of a minibatch; NULL: of nothing, a sum of zeros.
- *  units: REPLAY: observations by frame and position, rows side by side, those of the run's shards are read. BATCH: NULL. */
+ *  units: of a REPLAY; BATCH: NULL. */
 tt_status_t compute_gradients(
-    compute_t *self, const tt_minibatch_t *minibatch, const void *const units[TT_FRAMES], uint32_t lo, uint32_t hi);
+    compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, uint32_t lo, uint32_t hi);
 /*  What compute_gradients left there, for the all-reduce. */
 tt_sums_t *compute_sums(compute_t *self);
 

@@ -62,13 +62,13 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
     tt_log_init("learner", (int)tt_link_index(self->link));
     const data_net_t net = s_net(self);
     const model_t *model = &self->model;
+    log_info("job '%s': %zu parameters, %u shards, %u threads, %s", model->train.name, model->params,
+        model->train.learner.shards, model->threads, tt_device_name(model->device));
     TT_TRY(data_open(&self->data, model, &net));
     statistics_open(&self->statistics, model);
     TT_TRY(evaluation_open(self));
     self->control.welcome = true;
     core_progress(self);
-    log_info("job '%s': %zu parameters, %u shards, %u threads, %s", self->model.train.name, self->model.params,
-        self->model.train.learner.shards, self->model.threads, tt_device_name(self->model.device));
     return TT_OK;
 }
 

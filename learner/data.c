@@ -26,9 +26,10 @@ static void s_open_experience(data_t *self, const model_t *model)
 static tt_status_t s_open_memory(data_t *self, const model_t *model)
 {
     const tt_feed_t *feed = &model->shape.feed;
-    return feed->source == TT_FEED_REPLAY
-               ? memory_new(&self->memory, &model->train, model->columns, feed, model->algorithm->gamma(model->cfg))
-               : TT_OK;
+    if (feed->source != TT_FEED_REPLAY)
+        return TT_OK;
+    TT_TRY(memory_new(&self->memory, &model->train, model->columns, feed, model->algorithm->gamma(model->cfg)));
+    return memory_place(self->memory, model->device, model->stream);
 }
 
 static tt_status_t s_open_compute(data_t *self, const model_t *model, const data_net_t *net)
@@ -64,8 +65,8 @@ static void s_open_ends(data_t *self, const model_t *model, const data_net_t *ne
 tt_status_t data_open(data_t *self, const model_t *model, const data_net_t *net)
 {
     s_open_experience(self, model);
-    TT_TRY(s_open_memory(self, model));
     TT_TRY(s_open_compute(self, model, net));
+    TT_TRY(s_open_memory(self, model)); /* takes what room the device has left */
     s_open_ends(self, model, net);
     return TT_OK;
 }
@@ -76,9 +77,9 @@ void data_close(data_t *self)
     ask_destroy(&self->ask);
     intake_destroy(&self->intake);
     batch_destroy(&self->batch);
-    memory_destroy(&self->memory);
     publish_destroy(&self->publish);
     compute_destroy(&self->compute);
+    memory_destroy(&self->memory); /* its frames are in tables of the former */
     data_resume(self, NULL, 0);
 }
 

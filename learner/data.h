@@ -34,7 +34,8 @@ typedef struct {
     const tt_clock_t *clock;
 } data_net_t;
 
-/*  model is borrowed. TT_CONFIG: the algorithm's feed is out of limits; what is open is closed by data_close. */
+/*  model is borrowed. TT_CONFIG: the algorithm's feed is out of limits; TT_UNSUPPORTED: the device has no room for what it asks for. What is open is
+ *  closed by data_close. */
 tt_status_t data_open(data_t *self, const model_t *model, const data_net_t *net);
 void data_close(data_t *self);
 /*  A new era: nothing has come, nothing is published. */

@@ -288,7 +288,7 @@ static tt_status_t s_load(core_t *self, const tt_snapshot_t *from, const char *f
     const replay_pieces_t pieces = {&load, (uint32_t)from->pieces, s_get};
     tt_buf_init(&load.bytes, SIZE_MAX / 2);
     self->keeping.broken = false;
-    const tt_status_t status = replay_load(memory_replay(self->data.memory), from->replay, from->replay_bytes, &pieces);
+    const tt_status_t status = memory_load(self->data.memory, from->replay, from->replay_bytes, &pieces);
     tt_buf_free(&load.bytes);
     return status;
 }

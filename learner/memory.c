@@ -1,6 +1,9 @@
+#define TT_LOG_COMPONENT "replay"
 #include "learner/memory.h"
 #include <stdlib.h>
+#include "common/base/log.h"
 #include "common/base/mem.h"
+#include "learner/shelf.h"
 
 struct memory {
     replay_cfg_t cfg;
@@ -9,10 +12,14 @@ struct memory {
     replay_sample_t sample;
     tt_norm_t *norm; /* of observations; NULL: they are as they are */
     float clip;
-    uint32_t row;                /* bytes of an observation */
-    char *obs[TT_FRAMES];        /* [units][row]            */
-    const void *view[TT_FRAMES]; /* the same, to be read    */
+    shelf_t *shelf;       /* NULL: frames are on the host alone                  */
+    tt_stream_t *stream;  /* for what is put there                               */
+    uint64_t shown;       /* batches before it are on the shelf                  */
+    char *obs[TT_FRAMES]; /* [units][columns->row]; NULL: nobody asked for them  */
+    compute_units_t view;
 };
+
+/* ---- make and end ------------------------------------------------------------------------------------------------------- */
 
 /*  Observations, masks and actions; rewards and flags always are. What an actor added is not read again. */
 static uint64_t s_stored(const tt_columns_t *columns)
@@ -23,19 +30,9 @@ static uint64_t s_stored(const tt_columns_t *columns)
     return store;
 }
 
-static void s_make_room(memory_t *self)
+static replay_cfg_t s_cfg(const tt_train_cfg_t *train, const tt_columns_t *columns, const tt_feed_t *feed, double gamma)
 {
-    for (int f = 0; f < TT_FRAMES; f++)
-        self->view[f] = self->obs[f] = tt_aligned0(tt_mul(self->feed.units, self->row));
-}
-
-tt_status_t memory_new(
-    memory_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const tt_feed_t *feed, double gamma)
-{
-    memory_t *self = tt_new0(sizeof *self);
-    self->feed = *feed;
-    self->row = columns->row;
-    self->cfg = (replay_cfg_t){.columns = columns,
+    return (replay_cfg_t){.columns = columns,
         .store = s_stored(columns),
         .N = train->num_envs,
         .T = train->num_steps,
@@ -49,10 +46,17 @@ tt_status_t memory_new(
         .epsilon = feed->epsilon,
         .priority_delay = feed->priority_delay,
         .seed = train->seed};
+}
+
+tt_status_t memory_new(
+    memory_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const tt_feed_t *feed, double gamma)
+{
+    memory_t *self = tt_new0(sizeof *self);
+    self->feed = *feed;
+    self->cfg = s_cfg(train, columns, feed, gamma);
     if (train->normalize.obs)
         self->norm = tt_norm_new(columns->scaled);
     self->clip = train->normalize.clip_obs;
-    s_make_room(self);
     const tt_status_t status = replay_new(&self->replay, &self->cfg);
     if (status == TT_OK)
         *self_p = self;
@@ -66,6 +70,7 @@ void memory_destroy(memory_t **self_p)
     memory_t *self = *self_p;
     if (!self)
         return;
+    shelf_destroy(&self->shelf);
     replay_destroy(&self->replay);
     tt_norm_destroy(&self->norm);
     for (int f = 0; f < TT_FRAMES; f++)
@@ -79,6 +84,50 @@ void memory_reset(memory_t *self)
     replay_destroy(&self->replay);
     const tt_status_t again = replay_new(&self->replay, &self->cfg);
     TT_CHECK(again == TT_OK); /* as the first time */
+    self->shown = 0;
+}
+
+/* ---- where frames are ------------------------------------------------------------------------------------------------- */
+
+uint64_t memory_copy_bytes(const tt_train_cfg_t *train, const tt_columns_t *columns, const tt_feed_t *feed)
+{
+    const replay_cfg_t cfg = s_cfg(train, columns, feed, 0);
+    return replay_places_of(&cfg) * columns->frame;
+}
+
+static double s_mib(uint64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+/*  Half of a card's memory is left to networks, their work and other processes. */
+static bool s_wants_shelf(const memory_t *self, tt_device_t *device)
+{
+    const uint64_t needs = shelf_needs(self->replay, self->cfg.columns), free_bytes = tt_device_free(device);
+    if (self->feed.memory != TT_MEMORY_AUTO)
+        return self->feed.memory == TT_MEMORY_BOTH;
+    if (free_bytes && needs > free_bytes / 2)
+        log_info(
+            "frames stay in the host's memory: on %s they would take %.1f MiB, more than half of the %.1f MiB that are "
+            "free there (replay.memory)",
+            tt_device_name(device), s_mib(needs), s_mib(free_bytes));
+    return free_bytes && needs <= free_bytes / 2;
+}
+
+tt_status_t memory_place(memory_t *self, tt_device_t *device, tt_stream_t *stream)
+{
+    if (!s_wants_shelf(self, device))
+        return TT_OK;
+    self->stream = stream;
+    const tt_status_t status = shelf_new(&self->shelf, self->replay, self->cfg.columns, device);
+    if (status == TT_UNAVAILABLE && self->feed.memory == TT_MEMORY_AUTO) {
+        log_info("frames stay in the host's memory: %s (replay.memory)", tt_err_text());
+        return TT_OK;
+    }
+    if (status != TT_OK)
+        return tt_err_wrap(status == TT_UNAVAILABLE ? TT_UNSUPPORTED : status, "replay.memory is both");
+    log_info("frames are in the memory of %s, too: %.1f MiB", tt_device_name(device), s_mib(shelf_bytes(self->shelf)));
+    return TT_OK;
 }
 
 /* ---- in --------------------------------------------------------------------------------------------------------------- */
@@ -105,6 +154,18 @@ tt_status_t memory_insert(memory_t *self, const intake_batch_t *batch, const uin
     const tt_status_t status = replay_insert(self->replay, batch->batch, part, parts, broken);
     free(part);
     return status;
+}
+
+tt_status_t memory_load(memory_t *self, const void *block, size_t size, const replay_pieces_t *pieces)
+{
+    self->shown = 0;
+    return replay_load(self->replay, block, size, pieces);
+}
+
+tt_status_t memory_take(memory_t *self, replay_warm_t *warm, const void *block, size_t size)
+{
+    self->shown = 0;
+    return replay_warm_finish(warm, self->replay, block, size);
 }
 
 uint32_t memory_owed(const memory_t *self, uint64_t update)
@@ -135,25 +196,48 @@ tt_status_t memory_scale(memory_t *self, const double *block)
     return self->norm ? tt_norm_load(self->norm, block, tt_norm_block_count(self->cfg.columns->scaled)) : TT_OK;
 }
 
+/*  What came in since it was drawn from. */
+static tt_status_t s_follow(memory_t *self)
+{
+    replay_stats_t stats;
+    replay_stats(self->replay, &stats);
+    if (!self->shelf || self->shown == stats.next)
+        return TT_OK;
+    TT_TRY(shelf_follow(self->shelf, self->replay, self->stream, self->shown));
+    self->shown = stats.next;
+    return TT_OK;
+}
+
 tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **out)
 {
+    TT_TRY(s_follow(self));
     TT_TRY(replay_sample(self->replay, total, self->feed.units, s_beta(self), &self->sample));
     *out = &self->sample;
     return TT_OK;
 }
 
-void memory_gather(memory_t *self, uint32_t lo, uint32_t hi)
+static const replay_frame_t s_of[TT_FRAMES] = {[TT_AT] = REPLAY_AT, [TT_NEXT] = REPLAY_NEXT};
+
+static void s_gather(memory_t *self, uint32_t lo, uint32_t hi, int frame)
 {
-    const uint64_t *unit = self->sample.unit + lo;
-    const size_t at = (size_t)lo * self->row;
-    const uint32_t units = hi - lo;
-    replay_gather_scaled(self->replay, unit, units, REPLAY_AT, self->norm, self->clip, self->obs[TT_AT] + at);
-    replay_gather_scaled(self->replay, unit, units, REPLAY_NEXT, self->norm, self->clip, self->obs[TT_NEXT] + at);
+    const size_t row = self->cfg.columns->row;
+    char **obs = &self->obs[frame];
+    if (!*obs)
+        self->view.rows[frame] = *obs = tt_aligned0(tt_mul(self->feed.units, row));
+    replay_gather_scaled(
+        self->replay, self->sample.unit + lo, hi - lo, s_of[frame], self->norm, self->clip, *obs + lo * row);
 }
 
-const void *const *memory_obs(const memory_t *self)
+const compute_units_t *memory_units(memory_t *self, uint32_t lo, uint32_t hi)
 {
-    return self->view;
+    for (int f = 0; f < TT_FRAMES; f++) {
+        if (self->shelf)
+            shelf_rows(self->shelf, self->replay, &(shelf_units_t){self->sample.unit, self->feed.units, lo, hi},
+                s_of[f], self->norm, self->clip, &self->view.stored[f]);
+        else
+            s_gather(self, lo, hi, f);
+    }
+    return &self->view;
 }
 
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x)
@@ -161,7 +245,7 @@ tt_status_t memory_found(memory_t *self, uint64_t total, const float *x)
     return replay_priorities(self->replay, total, x, self->feed.units);
 }
 
-replay_t *memory_replay(memory_t *self)
+const replay_t *memory_replay(const memory_t *self)
 {
     return self->replay;
 }
@@ -173,6 +257,7 @@ void memory_metrics(const memory_t *self, uint64_t made, tt_metric_fn emit, void
     emit(ctx, "replay/rows", (double)stats.rows);
     emit(ctx, "replay/units", (double)stats.units);
     emit(ctx, "replay/bytes", (double)stats.bytes);
+    emit(ctx, "replay/device_bytes", self->shelf ? (double)shelf_bytes(self->shelf) : 0);
     emit(ctx, "replay/sampled", (double)made * self->feed.units);
     if (self->feed.alpha > 0)
         emit(ctx, "replay/max_priority", (double)stats.max_priority);

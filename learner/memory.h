@@ -1,11 +1,13 @@
 /*  memory - experience that is trained on more than once, as the learner uses it: a replay (replay/replay.h), what its
- *  algorithm's feed says of it, and room for the observations of a minibatch.
+ *  algorithm's feed says of it, and where the observations of a minibatch come from: room on the host, or frames that the learner's
+ *  device has, too (shelf.h).
  *
  *  Whatever it says is a function of the batches that went in and of the step: every learner comes to the same.
  *  Threads: an instance belongs to one thread; observations are read by the device until the next draw. */
 #pragma once
 #include "common/config/train.h"
 #include "learner/algorithm.h"
+#include "learner/compute.h"
 #include "learner/intake.h"
 #include "learner/replay/replay.h"
 
@@ -15,12 +17,20 @@ typedef struct memory memory_t; /* opaque */
 tt_status_t memory_new(
     memory_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const tt_feed_t *feed, double gamma);
 void memory_destroy(memory_t **self_p);
+/*  Keep the frames in this device's memory, too, where replay.memory says so: once, before anything goes in. Both are borrowed. The bits do
+ *  not depend on it. TT_UNSUPPORTED: `both`, and the device has no room. */
+tt_status_t memory_place(memory_t *self, tt_device_t *device, tt_stream_t *stream);
+/*  Bytes that such a copy takes on a device; 0: its setup is out of limits. */
+uint64_t memory_copy_bytes(const tt_train_cfg_t *train, const tt_columns_t *columns, const tt_feed_t *feed);
 /*  Forget everything (a new era). */
 void memory_reset(memory_t *self);
 
 /*  A complete batch goes in, unless it is in already: what a joiner was sent may hold the batch in hand.
  *  broken[N]: the envs that do not go on from where the batch before left them. */
 tt_status_t memory_insert(memory_t *self, const intake_batch_t *batch, const uint8_t *broken);
+/*  A saved replay replaces what is here (replay_load), or one that came in pieces (replay_warm_finish). */
+tt_status_t memory_load(memory_t *self, const void *block, size_t size, const replay_pieces_t *pieces);
+tt_status_t memory_take(memory_t *self, replay_warm_t *warm, const void *block, size_t size);
 /*  Optimiser steps that update n owes for the rows of batch n, which is in; 0 while a stripe is empty. */
 uint32_t memory_owed(const memory_t *self, uint64_t update);
 
@@ -30,14 +40,13 @@ tt_status_t memory_scale(memory_t *self, const double *block);
 
 /*  The minibatch of step `total`, borrowed until the next draw; drawn again, the same. */
 tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **out);
-/*  Read the observations of positions lo .. hi-1 of the minibatch just drawn to memory_obs: by frame, [units] rows (columns.h) side by side,
- *  normalised by what memory_scale was told last. */
-void memory_gather(memory_t *self, uint32_t lo, uint32_t hi);
-const void *const *memory_obs(const memory_t *self);
+/*  The observations of the minibatch just drawn, of which positions lo .. hi-1 are read, normalised by what memory_scale was told last. */
+const compute_units_t *memory_units(memory_t *self, uint32_t lo, uint32_t hi);
 
 /*  What step `total` found by position (prioritised; else it is not read). Fails as replay_priorities does. */
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x);
 
-replay_t *memory_replay(memory_t *self);
+/*  To be read; it is changed by the functions above alone. */
+const replay_t *memory_replay(const memory_t *self);
 /*  replay/rows and the like. made: optimiser steps of the run, each of which drew as many units as the next. */
 void memory_metrics(const memory_t *self, uint64_t made, tt_metric_fn emit, void *ctx);

@@ -347,7 +347,7 @@ tt_status_t warm_finish(core_t *self, const void *block, size_t size)
 {
     if (!self->warm.replay)
         return tt_err(TT_UNAVAILABLE, "a state came, but no replay is under way");
-    const tt_status_t status = replay_warm_finish(self->warm.replay, memory_replay(self->data.memory), block, size);
+    const tt_status_t status = memory_take(self->data.memory, self->warm.replay, block, size);
     return status == TT_OK ? TT_OK
                            : tt_err_wrap(TT_UNAVAILABLE, "the state does not go on where the pieces of the replay end");
 }

@@ -69,6 +69,11 @@ const tt_cfg_field_t dqn_fields[] = {
     {"replay.save", TT_CFG_BOOL, AT(replay.save), "true",
         .help = "snapshots have it too, in files beside them; false: a resumed run begins with an empty one",
         .resume = TT_CFG_GIVEN},
+    {"replay.memory", TT_CFG_ENUM, AT(replay.memory), "auto", .choices = "auto|host|both",
+        .help = "where learners have its frames: both = in the memory of learner.device, too; auto = there if it is a "
+                "card with "
+                "room; the result is the same",
+        .resume = TT_CFG_FREE},
     {0},
 };
 
@@ -268,6 +273,7 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .beta_rows = cfg->replay.beta_steps ? cfg->replay.beta_steps : end,
         .priority_delay = cfg->replay.priority_delay,
         .save = cfg->replay.save,
+        .memory = (tt_memory_t)cfg->replay.memory,
         .start = cfg->learning_starts,
         .every = cfg->train_every,
         .steps = cfg->gradient_steps};

@@ -30,6 +30,7 @@ typedef struct {
         uint64_t beta_steps; /* env steps; 0 = stop.env_steps                 */
         uint32_t priority_delay;
         bool save;
+        int memory; /* tt_memory_t                                   */
     } replay;
 } dqn_cfg_t;
 

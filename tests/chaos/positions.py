@@ -35,7 +35,7 @@ algorithm: {name: ppo, epochs: 2, minibatch_size: 32}
 learner: {shards: 8}
 stop: {env_steps: 320}
 """
-# No step is owed before `learning_starts`, then two in some updates and none in others.
+# No step is owed before `learning_starts`, then two in some updates and none in others. Its frames are in a device's memory, too.
 DQN = """\
 name: dqn
 env: CartPole-v1
@@ -43,7 +43,7 @@ num_envs: 4
 num_steps: 16
 network: {hidden: [16]}
 algorithm: {name: dqn, batch_size: 16, learning_starts: 192, train_every: 96, gradient_steps: 2, target_every: 64, epsilon_steps: 512}
-replay: {capacity: 400, prioritized: true, beta_steps: 512}
+replay: {capacity: 400, prioritized: true, beta_steps: 512, memory: both}
 learner: {shards: 4}
 stop: {env_steps: 576}
 """

@@ -61,6 +61,16 @@ for line in '# trunk 4 -> 16 tanh: 80 parameters' '# value trunk -> 8 tanh -> 1:
 done
 expect 0 '# a row 688 FLOP to act, 3.4 kFLOP to train on it once' "$TUTTI" check dueling.yaml --set algorithm.double=true
 
+# frames of a replay in the memory of a device
+expect 0 '# its frames 20 MB more in the memory of learner.device cuda, if it is a card with twice that free (replay.memory)' \
+    "$TUTTI" check dueling.yaml --set learner.device=cuda
+expect 0 '# its frames 20 MB more in the memory of learner.device cpu (replay.memory)' "$TUTTI" check dueling.yaml --set replay.memory=both
+for set in learner.device=cpu replay.memory=host; do
+    expect 0 '# a replay 26 MB at most, on each learner; a step draws 32 of its rows' "$TUTTI" check dueling.yaml --set "$set"
+    ! grep -q 'its frames' out || fail "$set: frames on a device: $(cat out)"
+done
+expect 78 "replay.memory: 'device' is not one of auto, host, both" "$TUTTI" check dueling.yaml --set replay.memory=device
+
 # one trunk for both
 for line in '# trunk 3 -> 8 relu: 32 parameters' '# actor trunk -> 1 means: 9 parameters' \
     '# critic trunk -> 1: 9 parameters' '# together 51 parameters with log_std, 204 B'; do
@@ -289,7 +299,12 @@ assert config["stop.wall_s"] == {"value": None, "origin": "default"}'
     "$TUTTI" check CartPoleNoVel-v1 --output json 2>err | "$python3" -c '
 import json, sys
 comes_to = json.load(sys.stdin)["comes_to"]
+assert "replay_device_bytes" not in comes_to
 assert comes_to["carry"] == 4 * 64 and comes_to["parameters"] == 2 * 17920 + 4290 + 4225, comes_to'
+    "$TUTTI" check dueling.yaml --set replay.memory=both --output json 2>err | "$python3" -c '
+import json, sys
+comes_to = json.load(sys.stdin)["comes_to"]
+assert (comes_to["replay_bytes"], comes_to["replay_device_bytes"]) == (26000000, 19804944), comes_to'
     { "$TUTTI" check typo.yaml --output json 2>err || true; } | "$python3" -c '
 import json, sys
 all = json.load(sys.stdin)

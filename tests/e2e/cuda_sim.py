@@ -57,6 +57,26 @@ def test_stack(world):
     s_check(world, "{id: CartPole-v1, stack: 3, stack_pad: zero}", DQN, "{hidden: [16]}")
 
 
+def s_frames(summary):
+    """What its learners say of where a replay's frames are."""
+    return [line.split(": ", 1)[1] for line in s_logs(summary["run_dir"]).splitlines() if " replay: frames " in line]
+
+
+def test_replay_memory(world):
+    """Frames that stay on the card, and rows that are made and normalised there: the weights of rows that come from the host."""
+    text = ("env: {id: CartPole-v1, stack: 2, stack_pad: zero}\nnum_envs: 8\nnum_steps: 16\nnetwork: {hidden: [16]}\nlearner: {shards: 4}\n"
+            "normalize: {obs: true}\nstop: {env_steps: 512}\n"
+            f"algorithm: {DQN.replace('1k', '300')}\n")
+    config = world.config(text)
+    cpu = world.train(config, seed=3)
+    check(not s_frames(cpu), s_frames(cpu))
+    for memory, there in (("auto", True), ("both", True), ("host", False)):
+        card = world.train(config, f"learner.device={CARD}", f"replay.memory={memory}", seed=3)
+        equal(card["weights_sha256"], cpu["weights_sha256"], f"weights of {CARD}, replay.memory={memory}")
+        said = s_frames(card)
+        check(len(said) == there and all(f"frames are in the memory of {CARD}:0" in line for line in said), f"replay.memory={memory}: {said}")
+
+
 def test_recurrent(world):
     """Episodes begin in the middle of sequences; some shards have none; what is carried goes from batch to batch."""
     s_check(world, "CartPoleNoVel-v1", PPO, "{rnn: lstm, rnn_size: 9}")
@@ -201,6 +221,23 @@ def test_beside_the_cpu(world):
     world.check_same(summary, os.path.join(world.path, "job.yaml"), seed=3, what="on a CPU and a card")
 
 
+def test_a_replay_beside_the_cpu(world):
+    """A learner on a card comes to a run with a replay: what it warms up with goes to the card's memory, the other's is on the host."""
+    dqn = DQN.replace("double: true", "epsilon_steps: 5000").replace("capacity: 1k", "capacity: 1k, beta_steps: 8000")
+    config = world.config(f"env: CartPole-v1\nnum_envs: 8\nnum_steps: 32\nnetwork: {{hidden: [16]}}\nlearner: {{shards: 4}}\nalgorithm: {dqn}\n")
+    process, run_dir = world.start_run(config, "coordinator.listen=tcp://127.0.0.1:0", "aggregator.replicas=1", ENDLESS, seed=3)
+    endpoint = wait_for(lambda: (world.status(run_dir) or {}).get("listen"), "the endpoint that the run listens on")
+    world.await_steps(run_dir, 8 * BATCH, process)
+    other = world.start("learner", "--coordinator", endpoint, "--key", os.path.join(run_dir, "key"), env={"TT_DEVICE": CARD})
+    wait_for(lambda: len([m for m in world.status(run_dir)["members"] if m.get("holds")]) == 2, "two learners with weights")
+    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
+    summary = world.stop(process, run_dir)
+    code, _, log = world.finish(other)
+    equal(code, 0, f"its exit code; {log[-2000:]}")
+    check(f"frames are in the memory of {CARD}:0" in log and not s_frames(summary), f"{log} {s_frames(summary)}")
+    world.check_same(summary, config, seed=3, what="with a replay on a CPU and a card")
+
+
 def s_check_without(world, process, run_dir, what):
     """The run goes on, with the weights of one that nothing happened to."""
     world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
@@ -262,6 +299,18 @@ def test_no_card(world):
     world.train(config, "learner.device=auto", env={"CUDA_VISIBLE_DEVICES": ""})
 
 
+def test_no_room_for_a_replay(world):
+    """Asked for, it ends the run at once, with what is free; else its frames stay on the host."""
+    text = (f"env: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nnetwork: {{hidden: [16]}}\nalgorithm: {DQN.replace('1k', '1M')}\n"
+            "learner: {device: cuda-sim}\nstop: {env_steps: 384}\n")
+    config, env = world.config(text), {"TT_SIMT_MEMORY": str(16 << 20)}
+    failed = world.tutti("run", config, "--set", "replay.memory=both", env=env)
+    equal(failed.returncode, 69, f"exit code; {failed.stderr}")
+    check("learner/0: replay.memory is both: " in failed.stdout and "MiB asked for" in failed.stdout, failed.stdout)
+    said = s_frames(world.train(config, env=env))
+    check(len(said) == 1 and "stay in the host's memory: on cuda-sim:0 they would take 18.9 MiB, more than half of the " in said[0], said)
+
+
 def test_no_driver(world):
     """The real library on a machine without a card."""
     failed = world.tutti("run", world.config(), "--set", "learner.device=cuda", env={"CUDA_VISIBLE_DEVICES": ""})
@@ -269,9 +318,10 @@ def test_no_driver(world):
     check("or say cpu (learner.device" in failed.stdout, failed.stdout)
 
 
-WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_encoder, test_stack, test_recurrent, test_two_learners, test_beside_the_cpu,
+WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_encoder, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
+         test_a_replay_beside_the_cpu,
          test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_recurrent, test_collectors_dqn, test_a_collector_on_a_card_beside_the_cpu, test_eval)
-FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_driver,
+FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_room_for_a_replay, test_no_driver,
            test_a_collectors_card_is_lost, test_no_card_where_a_collector_joins, test_the_collectors_card_is_lost, test_no_card_for_collectors,
            test_no_driver_for_collectors)
 main(*WHOLE, *(FAILING if CARD == "cuda-sim" else ()))

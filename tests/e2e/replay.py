@@ -36,6 +36,7 @@ learner: {{shards: 4}}
 stop: {{env_steps: {steps}}}
 """
 
+BOTH = "replay.memory=both"  # frames are in a device's memory, too; without it, on a CPU, they are not
 SHAPES = [(2, 2), (3, 4), (1, 2)]
 KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
 
@@ -89,6 +90,8 @@ def test_normalized(world):
     first = s_matrix(world, 1, True, shapes=[(2, 2), (3, 4)], normalized=True)
     other = world.train(s_config(world, True), "lag=1", seed=7)
     check(first["weights_sha256"] != other["weights_sha256"], "normalize.obs changes nothing")
+    late = world.train(s_config(world, True, normalized=True), "lag=1", BOTH, "learner.replicas=2", seed=7, env={"TT_DEVICE": "cpu-strict"})
+    equal(late["weights_sha256"], first["weights_sha256"], f"weights on cpu-strict, {BOTH}")
 
 
 def test_noisy(world):
@@ -107,7 +110,7 @@ def s_await_ready(world, run_dir):
 def s_killed(world, lag, prioritized, victims, normalized=False):
     config = s_config(world, prioritized, normalized=normalized)
     sets = ["collector.replicas=2", "learner.replicas=2", f"lag={lag}"]
-    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=5)
+    process, run_dir = world.start_run(config, *sets, BOTH, ENDLESS, seed=5)
     wanted = 1
     for role, index in victims:
         status = world.await_steps(run_dir, wanted, process)
@@ -151,13 +154,13 @@ def test_scaled(world):
 
 
 def s_resumed(world, dueling, **options):
-    """Stopped in the middle, and resumed from its snapshot: the replay comes back with it."""
+    """Stopped in the middle, and resumed from its snapshot: the replay comes back with it, and its frames go to another memory."""
     config = s_config(world, True, dueling=dueling, **options)
     process, run_dir = world.start_run(config, ENDLESS, seed=4)
     world.await_steps(run_dir, steps(4_000), process)
     stopped = world.stop(process, run_dir)
     more = stopped["env_steps"] + 256 * 20
-    resumed = world.resume(run_dir, f"stop.env_steps={more}")
+    resumed = world.resume(run_dir, f"stop.env_steps={more}", BOTH)
     whole = world.train(config, f"stop.env_steps={more}", seed=4)
     for key in KEYS:
         equal(resumed[key], whole[key], f"{key} after a resume")

@@ -1,9 +1,10 @@
 /*  Frames in a device's memory: what a network reads of a minibatch whose rows are made there is, to the bit, what it reads of rows that
- *  the replay gathers; after every batch, with and without a normaliser. */
+ *  the replay gathers; after every batch, with and without a normaliser. And when a memory has a shelf. */
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/job/fit.h"
+#include "learner/memory.h"
 #include "learner/shelf.h"
 #include "tests/replay/world.h"
 #include "tests/test.h"
@@ -153,11 +154,99 @@ static void test_another_replay(void **state)
     s_close(&c);
 }
 
+/* ---- a memory with and without one --------------------------------------------------------------------------------------- */
+
+static memory_t *s_memory(const case_t *c, tt_memory_t where, bool normalize)
+{
+    memory_t *memory = NULL;
+    const tt_train_cfg_t train = {.num_envs = c->world->N,
+        .num_steps = c->world->T,
+        .learner.shards = 2,
+        .seed = c->world->seed,
+        .normalize = {.obs = normalize, .clip_obs = 2.5f}};
+    const tt_feed_t feed = {.source = TT_FEED_REPLAY,
+        .capacity = 5 * c->world->N * c->world->T * world_row_bytes(),
+        .ahead = 1,
+        .units = UNITS,
+        .memory = where,
+        .every = 1,
+        .steps = 1};
+    assert_ok(memory_new(&memory, &train, c->world->columns, &feed, 0.9));
+    assert_ok(memory_place(memory, c->device, c->stream));
+    return memory;
+}
+
+/*  What it hands on to the device. */
+static void s_read(case_t *c, memory_t *memory, uint64_t step, bool there, float (*out)[UNITS][OUT])
+{
+    const replay_sample_t *sample;
+    assert_ok(memory_draw(memory, step, &sample));
+    const compute_units_t *units = memory_units(memory, 0, UNITS);
+    for (int f = 0; f < TT_FRAMES; f++) {
+        assert_true((units->stored[f].store != NULL) == there);
+        assert_true((units->rows[f] == NULL) == there);
+        if (there)
+            assert_ok(tt_table_put_stored(c->table, c->stream, &units->stored[f]));
+        else
+            assert_ok(tt_table_put(c->table, c->stream, units->rows[f], UNITS));
+        s_forward(c, 0, UNITS, out[f]);
+    }
+}
+
+/*  Takes what it says of bytes on a device. */
+static void s_emit(void *ctx, const char *name, double value)
+{
+    if (strcmp(name, "replay/device_bytes") == 0)
+        *(double *)ctx = value;
+}
+
+/*  host, both, and auto on a device without memory of its own: the same of a replay that is loaded, and loaded again. */
+static void test_memories(void **state)
+{
+    (void)state;
+    static const tt_memory_t where[] = {TT_MEMORY_HOST, TT_MEMORY_BOTH, TT_MEMORY_AUTO};
+    for (uint32_t seed = 0; seed < 4; seed++) {
+        case_t c;
+        tt_buf_t saved;
+        memory_t *memory[TT_COUNT(where)];
+        s_open(&c, 3 * seed); /* ahead is 1 */
+        tt_buf_init(&saved, 1 << 24);
+        for (size_t m = 0; m < TT_COUNT(where); m++)
+            memory[m] = s_memory(&c, where[m], seed % 2);
+        for (uint64_t batch = 0; batch < BATCHES; batch++) {
+            float got[TT_COUNT(where)][TT_FRAMES][UNITS][OUT];
+            world_play(c.world);
+            assert_ok(world_insert(c.world, c.replay));
+            if (!replay_ready(c.replay))
+                continue;
+            tt_buf_clear(&saved);
+            assert_ok(replay_save(c.replay, replay_oldest(c.replay), &saved));
+            for (size_t m = 0; m < TT_COUNT(where); m++) {
+                if (batch % 5 == 4)
+                    memory_reset(memory[m]);
+                assert_ok(memory_scale(memory[m], (double[7]){100, 1, -2, 3, 400, 25, 900 + (double)batch}));
+                assert_ok(memory_load(memory[m], saved.data, saved.size, NULL));
+                s_read(&c, memory[m], batch, where[m] == TT_MEMORY_BOTH, got[m]);
+                assert_memory_equal(got[m], got[0], sizeof *got);
+            }
+        }
+        for (size_t m = 0; m < TT_COUNT(where); m++) {
+            double bytes = -1;
+            memory_metrics(memory[m], 0, s_emit, &bytes);
+            assert_true(bytes == (where[m] == TT_MEMORY_BOTH ? (double)shelf_bytes(c.shelf) : 0));
+            memory_destroy(&memory[m]);
+        }
+        tt_buf_free(&saved);
+        s_close(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_made_there),
         cmocka_unit_test(test_another_replay),
+        cmocka_unit_test(test_memories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

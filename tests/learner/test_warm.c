@@ -78,7 +78,8 @@ static void s_fill(stage_t *self)
         made_segment(&made, model->columns, T, STATES, &frame);
         tt_segment_map(&shape, zmq_msg_data(&frame), &at);
         const replay_part_t part = {.at = &at, .E = N, .K = N, .count = N};
-        assert_ok(replay_insert(memory_replay(self->memory), batch, &part, 1, NULL));
+        replay_t *replay = (replay_t *)(uintptr_t)memory_replay(self->memory); /* of ours */
+        assert_ok(replay_insert(replay, batch, &part, 1, NULL));
         zmq_msg_close(&frame);
     }
 }
