@@ -45,29 +45,27 @@ static void s_on_change(void *ctx, const tt_cfg_field_t *field, const char *befo
 }
 
 /*  Of which nothing else can be compared. */
-static tt_status_t s_check_algorithm(const look_t *self, const tt_setup_t *setup, const char *before)
+static void s_check_algorithm(look_t *self, const tt_config_t *now, const char *before, const char *name)
 {
-    const char *now = tt_setup_algorithm(setup)->name;
-    if (strcmp(before, now) == 0)
-        return TT_OK;
-    return tt_err_wrap(s_refuse_fixed(self, "algorithm.name", before, now), "%s",
-        tt_config_origin(tt_setup_config(setup), "algorithm.name"));
+    if (strcmp(before, name) != 0)
+        self->status = tt_err_wrap(
+            s_refuse_fixed(self, "algorithm.name", before, name), "%s", tt_config_origin(now, "algorithm.name"));
 }
 
-static tt_status_t s_compare(look_t *self, const tt_setup_t *setup, tt_config_t *before)
+/*  self->status: what may not be. The other one: `before` cannot be read. */
+static tt_status_t s_compare(look_t *self, const tt_config_t *now, const tt_algorithm_t *algorithm, tt_config_t *before)
 {
-    const tt_algorithm_t *algorithm = tt_setup_algorithm(setup);
     void *options = tt_new0(algorithm->cfg_size);
     tt_train_cfg_t train;
     tt_status_t status = tt_config_claim(before, tt_train_fields, &train);
     if (status == TT_OK)
-        status = s_check_algorithm(self, setup, train.algorithm.name);
-    if (status == TT_OK)
+        s_check_algorithm(self, now, train.algorithm.name, algorithm->name);
+    if (status == TT_OK && self->status == TT_OK)
         status = tt_config_claim(before, algorithm->fields, options);
-    if (status == TT_OK)
-        tt_config_diff(before, tt_setup_config(setup), s_on_change, self);
+    if (status == TT_OK && self->status == TT_OK)
+        tt_config_diff(before, now, s_on_change, self);
     free(options);
-    return status == TT_OK ? self->status : status;
+    return status;
 }
 
 static tt_status_t s_upgrade(tt_config_t *config)
@@ -79,22 +77,59 @@ static tt_status_t s_upgrade(tt_config_t *config)
     return status;
 }
 
+static tt_status_t s_parse(tt_config_t **config_p, const char *text, bool old, const char *name)
+{
+    TT_TRY(tt_config_parse(config_p, text, strlen(text), name));
+    tt_config_upgrade_spaces(*config_p);
+    return old ? s_upgrade(*config_p) : TT_OK;
+}
+
 tt_status_t tt_changes(json_t **out, const tt_setup_t *setup, const char *before, bool old, const char *whose)
 {
     look_t self = {.whose = whose, .list = out ? json_array() : NULL, .status = TT_OK};
     tt_config_t *config = NULL;
-    tt_status_t status = tt_config_parse(&config, before, strlen(before), whose);
+    tt_status_t status = s_parse(&config, before, old, whose);
     if (status == TT_OK)
-        tt_config_upgrade_spaces(config);
-    if (status == TT_OK && old)
-        status = s_upgrade(config);
+        status = s_compare(&self, tt_setup_config(setup), tt_setup_algorithm(setup), config);
     if (status == TT_OK)
-        status = s_compare(&self, setup, config);
+        status = self.status;
     tt_config_destroy(&config);
     if (status == TT_OK && out)
         *out = json_incref(self.list);
     json_decref(self.list);
     return status;
+}
+
+/*  Every setting by itself; whether they fit together nobody asks. */
+static tt_status_t s_claim(tt_config_t *config, const tt_args_t *args, const tt_algorithm_t **algorithm)
+{
+    tt_train_cfg_t train;
+    for (size_t i = 0; tt_arg_nth(args, "set", i); i++)
+        TT_TRY(tt_config_set(config, tt_arg_nth(args, "set", i)));
+    TT_TRY(tt_config_claim(config, tt_train_fields, &train));
+    TT_TRY(tt_algorithm_find(algorithm, train.algorithm.name));
+    void *options = tt_new0((*algorithm)->cfg_size);
+    const tt_status_t status = tt_config_claim(config, (*algorithm)->fields, options);
+    free(options);
+    return status;
+}
+
+tt_status_t tt_changes_fixed(
+    const tt_args_t *args, const char *path, const char *text, const char *before, bool old, const char *whose)
+{
+    look_t self = {.whose = whose, .status = TT_OK};
+    tt_config_t *now = NULL, *then = NULL;
+    const tt_algorithm_t *algorithm;
+    tt_status_t status = s_parse(&now, text, old, path);
+    if (status == TT_OK)
+        status = s_claim(now, args, &algorithm);
+    if (status == TT_OK)
+        status = s_parse(&then, before, old, whose);
+    if (status == TT_OK)
+        s_compare(&self, now, algorithm, then);
+    tt_config_destroy(&now);
+    tt_config_destroy(&then);
+    return self.status;
 }
 
 bool tt_changes_any(const json_t *changes, const char *prefix)

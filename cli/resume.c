@@ -65,7 +65,10 @@ static tt_status_t s_set_up(resume_t *self, const tt_args_t *args)
     self->config = tt_strdup(tt_buf_text(&text));
     tt_buf_free(&text);
     snprintf(path, sizeof path, "%s/config.yaml", self->run.path);
-    return status == TT_OK ? tt_setup_from_run(&self->setup, args, path, self->old) : status;
+    TT_TRY(status);
+    TT_TRY(
+        tt_changes_fixed(args, path, self->config, s_began(self) ? s_began(self) : self->config, self->old, "the run"));
+    return tt_setup_from_run(&self->setup, args, path, self->old);
 }
 
 /*  newest->info.config stays NULL when there is none. */

@@ -48,5 +48,14 @@ refused 64 "the run's directory: a control character (U+009B) at byte 2" "$TUTTI
 [ "$(ls)" = "$before" ] || fail "something was made: $(ls)"
 refused 64 'the directory of a run needs a name' "$TUTTI" run CartPole-v1 --run-dir ''
 
+# what a run may not change is said of the setting itself, not of another that would not fit to it
+"$TUTTI" run CartPole-v1 -q --run-dir remembers --set network.rnn=lstm --set network.hidden=[] --set num_envs=4 \
+    --set learner.shards=1 --set stop.env_steps=1k >out
+refused 78 '--set: network.rnn: the run has lstm, now it is none' "$TUTTI" resume remembers --set network.rnn=none
+refused 78 '--set: num_steps: the run has 64, now it is 7' "$TUTTI" resume remembers --set num_steps=7
+refused 78 '--set: algorithm.name: the run has ppo, now it is dqn' "$TUTTI" resume remembers --set algorithm.name=dqn
+refused 78 "did you mean 'lstm'?" "$TUTTI" resume remembers --set network.rnn=LSTM
+refused 78 "--set: unknown key 'network.rn'" "$TUTTI" resume remembers --set network.rn=none
+
 "$TUTTI" config >out
 tr -s ' \n' ' ' <out | grep -qF 'concat KEY; embed KEY 16' || fail "tutti config lists no embed"
