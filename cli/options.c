@@ -99,8 +99,10 @@ static tt_status_t s_take(tt_args_t *self, int code)
 {
     const tt_option_t *option = s_by_code(self->command->options, code);
     TT_CHECK(option);
+    char meant[TT_MEANT_MAX];
     if (option->argument && !s_is_choice(option->argument, optarg))
-        return tt_err(TT_USAGE, "--%s: '%s' is not one of %s", option->name, optarg, option->argument);
+        return tt_err(TT_USAGE, "--%s: '%s' is not one of %s%s", option->name, optarg, option->argument,
+            tt_meant(meant, optarg, option->argument));
     self->given =
         tt_realloc(self->given, tt_mul(self->given_count + 1, sizeof *self->given)); /* one word may hold many */
     self->given[self->given_count++] = (given_t){option, option->argument ? optarg : NULL};

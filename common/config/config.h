@@ -133,3 +133,7 @@ void tt_config_diff(const tt_config_t *before, const tt_config_t *now, tt_config
 
 /*  The nearest of `count` names to `wrong` by edit distance, NULL if none is near. */
 const char *tt_nearest(const char *wrong, const char *const *names, size_t count);
+
+/*  For the end of an error: "; did you mean 'lstm'?", or "" if none of "none|lstm|gru" is near. Returns out. */
+enum { TT_MEANT_MAX = 96 };
+const char *tt_meant(char out[TT_MEANT_MAX], const char *wrong, const char *choices);

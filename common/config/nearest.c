@@ -1,7 +1,10 @@
 #include "common/config/parts.h"
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "common/base/mem.h"
 
 enum { NAME_ROOM = 64 };
 
@@ -110,4 +113,24 @@ const char *tt_nearest(const char *wrong, const char *const *names, size_t count
     if (leaf && !strchr(wrong, '.'))
         return leaf; /* the right word in the wrong place */
     return best ? best : leaf;
+}
+
+size_t choices_split(char *text, const char *out[CHOICES_MAX])
+{
+    size_t count = 0;
+    for (char *save = NULL, *word = strtok_r(text, "|", &save); word; word = strtok_r(NULL, "|", &save)) {
+        TT_CHECK(count < CHOICES_MAX);
+        out[count++] = word;
+    }
+    return count;
+}
+
+const char *tt_meant(char out[TT_MEANT_MAX], const char *wrong, const char *choices)
+{
+    const char *names[CHOICES_MAX];
+    char *copy = tt_strdup(choices);
+    const char *near = tt_nearest(wrong, names, choices_split(copy, names));
+    snprintf(out, TT_MEANT_MAX, "%s%s%s", near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    free(copy);
+    return out;
 }

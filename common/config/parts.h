@@ -88,6 +88,10 @@ bool key_is_good(const char *key);
 bool key_is_above(const char *key, const char *path);
 const char *key_leaf(const char *key);
 
+/*  nearest.c: "tanh|relu" in place to words; returns how many. */
+enum { CHOICES_MAX = 32 };
+size_t choices_split(char *text, const char *out[CHOICES_MAX]);
+
 /*  map.c: claim all below a key of type TT_CFG_MAP. */
 tt_status_t map_claim(tt_config_t *self, const tt_cfg_field_t *field, tt_cfg_map_t *target);
 /*  Does a map that was claimed take the key, or is it the map's own? */

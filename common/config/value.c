@@ -122,9 +122,16 @@ static tt_status_t s_err_range(const entry_t *entry, const tt_cfg_field_t *field
     return s_err_text(entry, what);
 }
 
+/*  Where nothing may be meant: "None" is Python's word for it. */
+static const char *s_meant_null(char out[TT_MEANT_MAX], const entry_t *entry, const tt_cfg_field_t *field)
+{
+    const bool none = strcasecmp(entry->text, "none") == 0 || strcasecmp(entry->text, "nil") == 0;
+    return tt_meant(out, none ? "null" : entry->text, s_null_allowed(field) ? "null" : "");
+}
+
 static tt_status_t s_err_no_number(const entry_t *entry, const tt_cfg_field_t *field, const char *kind)
 {
-    char what[256], min[40] = "", max[40] = "";
+    char what[256 + TT_MEANT_MAX], min[40] = "", max[40] = "", meant[TT_MEANT_MAX];
     if (s_has_range(field)) {
         s_shortest(min, sizeof min, field->min, false);
         s_shortest(max, sizeof max, field->max, false);
@@ -133,9 +140,9 @@ static tt_status_t s_err_no_number(const entry_t *entry, const tt_cfg_field_t *f
     if (entry->kind == ENTRY_LIST)
         snprintf(what, sizeof what, "a list is not %s", kind);
     else
-        snprintf(what, sizeof what, "'%.60s' is %snot %s%s%s%s%s", entry->text,
+        snprintf(what, sizeof what, "'%.60s' is %snot %s%s%s%s%s%s", entry->text,
             entry->kind == ENTRY_QUOTED ? "text in quotes, " : "", kind, range ? " from " : "", min,
-            range ? " to " : "", max);
+            range ? " to " : "", max, s_meant_null(meant, entry, field));
     return s_err(entry, what);
 }
 
@@ -198,13 +205,32 @@ static tt_status_t s_read_real(const entry_t *entry, const tt_cfg_field_t *field
 
 /*  ---- the other types ---- */
 
+/*  What other readers of YAML take for one: "yes", "Off". */
+static const char *s_meant_bool(char out[TT_MEANT_MAX], const char *text)
+{
+    static const char *const words[][2] = {{"yes", "true"}, {"on", "true"}, {"no", "false"}, {"off", "false"}};
+    for (size_t i = 0; i < TT_COUNT(words); i++)
+        if (strcasecmp(text, words[i][0]) == 0)
+            return tt_meant(out, words[i][1], "true|false");
+    return tt_meant(out, text, "true|false");
+}
+
+static tt_status_t s_err_bool(const entry_t *entry)
+{
+    char what[TT_MEANT_MAX + 32], meant[TT_MEANT_MAX];
+    snprintf(what, sizeof what, "is not true or false%s", s_meant_bool(meant, entry->text));
+    return s_err_text(entry, what);
+}
+
 static tt_status_t s_read_bool(const entry_t *entry, bool *out)
 {
     const bool plain = entry->kind == ENTRY_PLAIN || entry->kind == ENTRY_OWN;
     if (entry->kind == ENTRY_LIST)
         return s_err(entry, "a list is not true or false");
-    if (!plain || (strcmp(entry->text, "true") != 0 && strcmp(entry->text, "false") != 0))
-        return s_err_text(entry, plain ? "is not true or false" : "is text in quotes, not true or false");
+    if (!plain)
+        return s_err_text(entry, "is text in quotes, not true or false");
+    if (strcmp(entry->text, "true") != 0 && strcmp(entry->text, "false") != 0)
+        return s_err_bool(entry);
     *out = entry->text[0] == 't';
     return TT_OK;
 }
@@ -245,43 +271,30 @@ static tt_status_t s_read_words(const entry_t *entry, const tt_cfg_field_t *fiel
     return status;
 }
 
-enum { CHOICES_MAX = 32 };
-
-/*  "tanh|relu" in place to words; returns how many. */
-static size_t s_choices(char *text, const char *out[CHOICES_MAX])
+static tt_status_t s_err_choice(
+    const entry_t *entry, const tt_cfg_field_t *field, const char *const *choices, size_t count)
 {
-    size_t count = 0;
-    for (char *save = NULL, *word = strtok_r(text, "|", &save); word; word = strtok_r(NULL, "|", &save)) {
-        TT_CHECK(count < CHOICES_MAX);
-        out[count++] = word;
-    }
-    return count;
-}
-
-static tt_status_t s_err_choice(const entry_t *entry, const char *const *choices, size_t count)
-{
-    char list[256] = "";
+    char list[256] = "", meant[TT_MEANT_MAX];
     for (size_t i = 0; i < count; i++) {
         const size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", choices[i]);
     }
     if (entry->kind == ENTRY_LIST)
         return tt_err(TT_CONFIG, "%s: %s: a list is not one of %s", entry->origin, entry->key, list);
-    const char *near = tt_nearest(entry->text, choices, count);
-    return tt_err(TT_CONFIG, "%s: %s: '%.60s' is not one of %s%s%s%s", entry->origin, entry->key, entry->text, list,
-        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return tt_err(TT_CONFIG, "%s: %s: '%.60s' is not one of %s%s", entry->origin, entry->key, entry->text, list,
+        tt_meant(meant, entry->text, field->choices));
 }
 
 static tt_status_t s_read_enum(const entry_t *entry, const tt_cfg_field_t *field, int *out)
 {
     const char *choices[CHOICES_MAX];
     char *copy = tt_strdup(field->choices);
-    const size_t count = s_choices(copy, choices);
+    const size_t count = choices_split(copy, choices);
     size_t at = count;
     for (size_t i = 0; i < count && entry->kind != ENTRY_LIST; i++)
         if (strcmp(choices[i], entry->text) == 0)
             at = i;
-    const tt_status_t status = at < count ? TT_OK : s_err_choice(entry, choices, count);
+    const tt_status_t status = at < count ? TT_OK : s_err_choice(entry, field, choices, count);
     if (status == TT_OK)
         *out = (int)at;
     free(copy);

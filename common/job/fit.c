@@ -1,6 +1,7 @@
 #include "common/job/fit.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include "common/base/limits.h"
 #include "common/job/encoder.h"
 #include "common/job/groups.h"
@@ -319,10 +320,20 @@ static tt_status_t s_check_groups(const tt_train_cfg_t *cfg, const tt_columns_t 
     return s_put_groups(cfg, &spec);
 }
 
+static tt_status_t s_check_device(const char *wish)
+{
+    char meant[TT_MEANT_MAX], why[256];
+    const tt_status_t status = tt_device_check_wish(wish);
+    if (status == TT_OK)
+        return TT_OK;
+    snprintf(why, sizeof why, "%s", tt_err_text());
+    return tt_err(status, "%s%s", why, tt_meant(meant, strcasecmp(wish, "gpu") ? wish : "cuda", "cpu|cuda|auto"));
+}
+
 static tt_status_t s_check_all(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
-    TT_TRY(s_blame(config, "learner.device", tt_device_check_wish(cfg->learner.device)));
-    TT_TRY(s_blame(config, "collector.device", tt_device_check_wish(cfg->collector.device)));
+    TT_TRY(s_blame(config, "learner.device", s_check_device(cfg->learner.device)));
+    TT_TRY(s_blame(config, "collector.device", s_check_device(cfg->collector.device)));
     TT_TRY(s_blame(config, "algorithm.name", s_check_actor(cfg, columns)));
     TT_TRY(s_blame(config, "actor.groups", s_check_groups(cfg, columns)));
     TT_TRY(s_check_network(config, cfg, columns));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/config/config.h"
 #include "k8s/dijob/parts.h"
 #include "k8s/front/kueue.h"
 
@@ -154,7 +155,7 @@ static void s_task(dijob_t *self, const json_t *item, size_t index)
     dijob_task_t *task = &self->tasks[index];
     const char *type = parts_text(item, "type", "");
     const char *name = parts_text(item, "name", "");
-    char where[32];
+    char where[32], meant[TT_MEANT_MAX];
     int64_t replicas = 1;
     bool bad = false;
     snprintf(where, sizeof where, "spec.tasks[%zu]", index);
@@ -164,7 +165,8 @@ static void s_task(dijob_t *self, const json_t *item, size_t index)
     task->type = tt_strdup(type);
     task->name = tt_strdup(name);
     if (!s_task_type_ok(type))
-        INVALID(self, "%s.type: '%.40s' is none of learner, collector, evaluator, none", where, type);
+        INVALID(self, "%s.type: '%.40s' is none of learner, collector, evaluator, none%s", where, type,
+            tt_meant(meant, type, "learner|collector|evaluator|none"));
     else if (anonymous)
         INVALID(self, "%s: a task of type none must have a name", where);
     else if (!s_is_label(name, LABEL_MAX, false))

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
+#include "common/config/config.h"
 #include "common/job/job.h"
 #include "k8s/api/dump.h"
 #include "k8s/front/fields.h"
@@ -251,9 +252,11 @@ static tt_status_t s_containers(reader_t *self, const json_t *pod_spec, const ch
 static tt_status_t s_restart_policy(const reader_t *self, const json_t *pod_spec)
 {
     static const char *const policies[] = {"", "Always", "OnFailure", "Never", NULL};
-    if (!s_in(s_text(pod_spec, "restartPolicy"), policies))
-        return WRONG(
-            self, "restartPolicy", "'%s' is none of Always, OnFailure, Never", s_text(pod_spec, "restartPolicy"));
+    const char *policy = s_text(pod_spec, "restartPolicy");
+    char meant[TT_MEANT_MAX];
+    if (!s_in(policy, policies))
+        return WRONG(self, "restartPolicy", "'%s' is none of Always, OnFailure, Never%s", policy,
+            tt_meant(meant, policy, "Always|OnFailure|Never"));
     return TT_OK;
 }
 

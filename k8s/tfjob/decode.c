@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/config/config.h"
 #include "k8s/front/object.h"
 #include "k8s/tfjob/decode.h"
 
@@ -21,10 +22,12 @@ size_t tfjob_word(
         if (strcmp(words[i], text) == 0)
             return i;
     char list[128] = "";
+    const char *near = tt_nearest(text, words, count);
     for (size_t i = 0, at = 0; i < count && at < sizeof list; i++)
         if (*words[i])
             at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", words[i]);
-    INVALID(self, "%s.%s: '%.40s' is none of %s", where, key, text, list);
+    INVALID(self, "%s.%s: '%.40s' is none of %s%s%s%s", where, key, text, list, near ? "; did you mean '" : "",
+        near ? near : "", near ? "'?" : "");
     return count;
 }
 

@@ -39,6 +39,8 @@ refused 64 'the command does not hold %OUT' "$TUTTI" task create -c "$me.c" -o o
 refused 64 'secondary data' "$TUTTI" task create -c "$me.c" -o out -t "$me.t" --exec 'cat %IN >%OUT' --sd '{x'
 refused 64 "output file '../out'" "$TUTTI" task create -c "$me.c" -o ../out -t "$me.t" --exec 'cat %IN >%OUT'
 refused 78 "--seed: seed: '-1' is below 0, which is the least" "$TUTTI" check CartPole-v1 --seed -1
+refused 78 "cuda:N and auto; did you mean 'cuda'?" "$TUTTI" check CartPole-v1 --set learner.device=GPU
+refused 78 "cuda:N and auto; did you mean 'cpu'?" "$TUTTI" check CartPole-v1 --set collector.device=CPU
 refused 66 'nothere.so' "$TUTTI" envs ./nothere.so
 refused 64 'An id of Gymnasium' "$TUTTI" envs gym:
 before=$(ls)

@@ -178,6 +178,8 @@ static void test_messages(void **state)
                             "usage: tutti none [options]; 'tutti none --help' says more\n"},
         {"none --output xml", "tutti none: --output: 'xml' is not one of text|json\n"
                               "usage: tutti none [options]; 'tutti none --help' says more\n"},
+        {"none --output JSON", "tutti none: --output: 'JSON' is not one of text|json; did you mean 'json'?\n"
+                               "usage: tutti none [options]; 'tutti none --help' says more\n"},
     };
     for (size_t i = 0; i < TT_COUNT(cases); i++) {
         char text[512];

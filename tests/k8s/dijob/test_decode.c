@@ -226,6 +226,8 @@ static void test_the_words_for_tasks(void **state)
     s_assert_tasks("[" TASK("'type':'none'") "]", "spec.tasks[0]: a task of type none must have a name");
     s_assert_tasks(
         "[" TASK("'type':'actor'") "]", "spec.tasks[0].type: 'actor' is none of learner, collector, evaluator, none");
+    s_assert_tasks("[" TASK("'type':'Learner'") "]",
+        "spec.tasks[0].type: 'Learner' is none of learner, collector, evaluator, none; did you mean 'learner'?");
     s_assert_tasks(
         "[" TASK("'type':'learner'") "," TASK("'type':'learner','name':'b'") "]", "spec.tasks has type learner twice");
     s_assert_tasks("[" TASK("'type':'learner'") "," TASK("'type':'none','name':'learner'") "]",

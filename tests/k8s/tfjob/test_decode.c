@@ -108,6 +108,7 @@ static void test_what_is_wrong_is_said(void **state)
     s_invalid("{'tfReplicaSpecs':{'Worker':{'restartPolicy':3,'template':T}}}", "restartPolicy: expected text");
     s_invalid(WORKERS(",'runPolicy':[]"), "spec.runPolicy: expected a mapping");
     s_invalid(WORKERS(",'runPolicy':{'cleanPodPolicy':'Some'}"), "spec.runPolicy.cleanPodPolicy: 'Some' is none of");
+    s_invalid(WORKERS(",'cleanPodPolicy':'all'"), "'all' is none of Running, All, ALL, None; did you mean 'All'?");
     s_invalid(WORKERS(",'cleanPodPolicy':'Some'"), "spec.cleanPodPolicy: 'Some' is none of Running, All");
     s_invalid(WORKERS(",'runPolicy':{'backoffLimit':-1}"), "spec.runPolicy.backoffLimit: expected a number from 0");
     s_invalid(WORKERS(",'runPolicy':{'suspend':1}"), "spec.runPolicy.suspend: expected true or false");
