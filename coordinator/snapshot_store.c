@@ -137,7 +137,7 @@ static tt_status_t s_complete(coordinator_t *self, bool best)
         TT_TRY(tt_checkpoint_alias(folder, snapshot_store->name, TT_CHECKPOINT_BEST));
     uint64_t update = UINT64_MAX;
     tt_checkpoint_update(snapshot_store->name, &update);
-    tt_checkpoints_keep(folder, self->cfg.checkpoint.keep, update);
+    tt_checkpoints_keep(folder, self->cfg.checkpoint.keep, update, NULL); /* s_check_sender: of who leads */
     log_info("%s, %llu bytes", path, (unsigned long long)snapshot_store->size);
     close(snapshot_store->fd);
     snapshot_store_init(snapshot_store);

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include "common/base/log.h"
-#include "common/snapshot/checkpoints.h"
 #include "learner/core.h"
 
 enum { DUE_PATIENCE_MS = 2000, FINAL_PATIENCE_MS = 15000 };
@@ -33,7 +32,7 @@ static tt_status_t s_write_here(core_t *self, const char *name, const char *path
     TT_TRY(status);
     if (best)
         TT_TRY(tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST));
-    tt_checkpoints_keep(folder, self->model.train.checkpoint.keep, self->at.update);
+    tt_checkpoints_keep(folder, self->model.train.checkpoint.keep, self->at.update, &self->checkpoint.found);
     if (self->data.memory)
         s_sweep(folder, self->at.update);
     return TT_OK;
@@ -74,7 +73,17 @@ static tt_status_t s_write(core_t *self, const char *name, const char *path, int
 
 void checkpoint_begin(core_t *self)
 {
+    char folder[4200];
     self->checkpoint.newest_ns = self->pace.laps.lap_ns;
+    snprintf(folder, sizeof folder, "%s/" TT_CHECKPOINTS, self->control.run_dir);
+    if (self->location->dir[0])
+        tt_checkpoints_list(folder, &self->checkpoint.found);
+    keeping_begin(self);
+}
+
+void checkpoint_end(checkpoint_t *self)
+{
+    tt_checkpoint_updates_free(&self->found);
 }
 
 void checkpoint_hurry(core_t *self)

@@ -5,16 +5,18 @@
  *  Threads: the learner's. */
 #pragma once
 #include "common/net/link.h"
-#include "common/snapshot/snapshot.h"
+#include "common/snapshot/checkpoints.h"
 
 typedef struct core core_t;
 
 typedef struct {
     int64_t newest_ns; /* when it was written, or tried; or when weights were got */
+    tt_checkpoint_updates_t found;
 } checkpoint_t;
 
-/*  There are weights: the time to the next begins. */
+/*  There are weights: the time to the next begins, and what else the folder has is void if it is of later updates. */
 void checkpoint_begin(core_t *core);
+void checkpoint_end(checkpoint_t *self);
 /*  The next is due at the next version. */
 void checkpoint_hurry(core_t *core);
 tt_status_t checkpoint_when_due(core_t *core);

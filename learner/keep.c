@@ -43,6 +43,12 @@ typedef struct {
     bool dirty;           /* not synced */
 } file_t;
 
+/*  What was in the folder, before anybody could take over; of files, and what we wrote ourselves. */
+typedef struct {
+    tt_checkpoint_updates_t snapshots;
+    tt_piece_files_t files;
+} found_t;
+
 struct keep {
     /* the learner's thread's */
     tt_piece_t *piece; /* on disk, ascending */
@@ -59,14 +65,14 @@ struct keep {
     queue_t todo, done;
     uint64_t waiting; /* bytes in `todo` */
     uint32_t life;    /* the learner's thread alone writes it */
+    found_t *anew;    /* NULL: the writer has it; else for its next job */
     bool quit;
 
     /* the writer's */
     char *folder;
     uint64_t instance, file_bytes;
     file_t file;
-    uint32_t listed; /* the life for which `known` was listed */
-    tt_piece_files_t known;
+    found_t found;
 };
 
 /* ---- jobs ------------------------------------------------------------------------------------------------------------- */
@@ -153,7 +159,7 @@ static tt_status_t s_open(keep_t *self, uint32_t era)
         return s_fail(self, file->name);
     file->size = 0;
     file->era = era;
-    tt_piece_files_add(&self->known, file->name);
+    tt_piece_files_add(&self->found.files, file->name);
     return s_sync_folder(self);
 }
 
@@ -209,27 +215,49 @@ static tt_status_t s_write_snapshot(keep_t *self, job_t *job)
     TT_TRY(tt_st_save(&job->bytes, path, true));
     if (what->best)
         TT_TRY(tt_checkpoint_alias(self->folder, what->name, TT_CHECKPOINT_BEST));
-    tt_checkpoints_keep(self->folder, what->keep, what->update);
-    job->disk =
-        tt_checkpoints_sweep(self->folder, what->update, &self->known, self->file.name[0] ? self->file.name : NULL);
+    tt_checkpoints_keep(self->folder, what->keep, what->update, &self->found.snapshots);
+    job->disk = tt_checkpoints_sweep(
+        self->folder, what->update, &self->found.files, self->file.name[0] ? self->file.name : NULL);
     return TT_OK;
+}
+
+static void s_free_found(found_t *found)
+{
+    if (!found)
+        return;
+    tt_checkpoint_updates_free(&found->snapshots);
+    tt_piece_files_free(&found->files);
+    free(found);
+}
+
+/*  A file that was begun while the folder was looked at is ours all the same. */
+static void s_take_found(keep_t *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    found_t *anew = self->anew;
+    self->anew = NULL;
+    pthread_mutex_unlock(&self->mutex);
+    if (!anew)
+        return;
+    s_close(self);
+    for (size_t i = 0; i < self->found.files.count; i++)
+        tt_piece_files_add(&anew->files, self->found.files.name[i]);
+    const found_t before = self->found;
+    self->found = *anew;
+    *anew = before;
+    s_free_found(anew);
 }
 
 /*  What no snapshot refers to makes room for others. */
 static void s_do(keep_t *self, job_t *job)
 {
-    if (self->listed != job->life) {
-        s_close(self);
-        tt_piece_files_free(&self->known);
-        tt_piece_files_list(self->folder, &self->known);
-        self->listed = job->life;
-    }
+    s_take_found(self);
     job->status = job->is_snapshot ? s_write_snapshot(self, job) : s_write_piece(self, job);
     if (job->status == TT_OK)
         return;
     snprintf(job->text, sizeof job->text, "%s", tt_err_text());
     s_close(self);
-    tt_checkpoints_sweep(self->folder, job->snapshot.update, &self->known, NULL);
+    tt_checkpoints_sweep(self->folder, job->snapshot.update, &self->found.files, NULL);
 }
 
 /* ---- the writer: its life ----------------------------------------------------------------------------------------------- */
@@ -282,7 +310,9 @@ static void s_free(keep_t *self)
     s_close(self);
     s_free_all(&self->todo);
     s_free_all(&self->done);
-    tt_piece_files_free(&self->known);
+    tt_checkpoint_updates_free(&self->found.snapshots);
+    tt_piece_files_free(&self->found.files);
+    s_free_found(self->anew);
     pthread_cond_destroy(&self->changed);
     pthread_mutex_destroy(&self->mutex);
     if (self->fd >= 0)
@@ -290,6 +320,19 @@ static void s_free(keep_t *self)
     free(self->piece);
     free(self->folder);
     free(self);
+}
+
+/*  On the learner's thread: at the writer's next job it may be too late. */
+static void s_look(keep_t *self)
+{
+    found_t *anew = tt_new0(sizeof *anew);
+    tt_checkpoints_list(self->folder, &anew->snapshots);
+    tt_piece_files_list(self->folder, &anew->files);
+    pthread_mutex_lock(&self->mutex);
+    found_t *before = self->anew;
+    self->anew = anew;
+    pthread_mutex_unlock(&self->mutex);
+    s_free_found(before);
 }
 
 tt_status_t keep_new(keep_t **self_p, const keep_cfg_t *cfg)
@@ -302,6 +345,7 @@ tt_status_t keep_new(keep_t **self_p, const keep_cfg_t *cfg)
     self->life = 1;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->changed, NULL);
+    s_look(self);
     self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     const int failed = self->fd < 0 ? errno : pthread_create(&self->thread, NULL, s_live, self);
     if (failed) {
@@ -353,6 +397,7 @@ static void s_begin_life(keep_t *self)
 
 void keep_forget(keep_t *self)
 {
+    s_look(self);
     self->safe = 0;
     s_begin_life(self);
 }

@@ -3,7 +3,8 @@
  *
  *  Who gives pieces gives them in order; what is on disk is known when it was taken back. When a write fails, or would leave less than
  *  KEEP_SPARE of the disk to everybody else, what no snapshot refers to is removed, and is given again: keep_next goes back. Files that the newest two snapshots do not refer to are removed after each: those of this thread, and those that were in the
- *  folder when it began. So a writer that has been replaced, and does not know it yet, never removes what its successor writes.
+ *  folder at keep_new and keep_forget; so are snapshots beyond the newest, if they were there then. So a writer that has been replaced, and does
+ *  not know it yet, never removes what its successor writes.
  *
  *  Threads: one writes, and sees nothing but what was given; all calls are the learner's thread's. */
 #pragma once

@@ -43,6 +43,13 @@ static tt_status_t s_open(core_t *self)
     return TT_OK;
 }
 
+/*  When a snapshot is due is late enough to say that there is no place for it. */
+void keeping_begin(core_t *self)
+{
+    if (keeping_does(self) && s_open(self) != TT_OK)
+        log_debug("%s", tt_err_text());
+}
+
 void keeping_reset(core_t *self)
 {
     if (self->keeping.keep)

@@ -27,6 +27,8 @@ typedef struct {
 
 /*  Is the replay kept like that? Else there is none, or it is not to be saved, or files are not ours to write. */
 bool keeping_does(const core_t *core);
+/*  There are weights: what is in the folder is looked at. */
+void keeping_begin(core_t *core);
 /*  A version was made. due: begin with a snapshot, unless one is under way. */
 tt_status_t keeping_turn(core_t *core, bool due);
 /*  The final one, now. TT_STOPPED: an era began, or the process is to end. */

@@ -60,6 +60,7 @@ static void s_stop(core_t *self)
     if (self->link)
         tt_link_destroy(&self->link);
     keeping_close(&self->keeping);
+    checkpoint_end(&self->checkpoint);
     warm_close(&self->warm);
     data_close(&self->data);
     tt_sock_destroy(&self->socks.data);

@@ -89,25 +89,36 @@ static void s_sweep(const char *folder, const char *name)
     unlink(path);
 }
 
-/*  Updates of the files in the folder, newest first; the caller frees. ours: nobody else writes there. */
-static uint64_t *s_list(const char *folder, bool ours, size_t *count)
+static void s_sweep_all(const char *folder)
 {
-    uint64_t *updates = NULL, update;
-    *count = 0;
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        s_sweep(folder, entry->d_name);
+    if (dir)
+        closedir(dir);
+}
+
+void tt_checkpoint_updates_free(tt_checkpoint_updates_t *self)
+{
+    free(self->at);
+    *self = (tt_checkpoint_updates_t){0};
+}
+
+void tt_checkpoints_list(const char *folder, tt_checkpoint_updates_t *out)
+{
+    uint64_t update;
+    tt_checkpoint_updates_free(out);
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (ours)
-            s_sweep(folder, entry->d_name);
         if (!tt_checkpoint_update(entry->d_name, &update))
             continue;
-        updates = tt_realloc(updates, tt_mul(*count + 1, sizeof *updates));
-        updates[(*count)++] = update;
+        out->at = tt_realloc(out->at, tt_mul(out->count + 1, sizeof *out->at));
+        out->at[out->count++] = update;
     }
     if (dir)
         closedir(dir);
-    if (*count)
-        qsort(updates, *count, sizeof *updates, s_descending);
-    return updates;
+    if (out->count)
+        qsort(out->at, out->count, sizeof *out->at, s_descending);
 }
 
 static void s_remove(const char *folder, uint64_t update)
@@ -119,28 +130,41 @@ static void s_remove(const char *folder, uint64_t update)
         log_warn("%s: %s", path, strerror(errno));
 }
 
-void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update)
+static bool s_has(const tt_checkpoint_updates_t *self, uint64_t update)
 {
-    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->at[i] == update)
+            return true;
+    return false;
+}
+
+void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update, const tt_checkpoint_updates_t *found)
+{
+    tt_checkpoint_updates_t now = {0};
+    size_t kept = 0;
     const size_t most = keep < TT_CHECKPOINTS_LEAST ? TT_CHECKPOINTS_LEAST : keep;
     tt_beside_sweep(folder, ".safetensors");
-    uint64_t *updates = s_list(folder, true, &count);
-    for (size_t i = 0; i < count; i++)
-        if (updates[i] > update || kept++ >= most)
-            s_remove(folder, updates[i]);
-    free(updates);
+    s_sweep_all(folder);
+    tt_checkpoints_list(folder, &now);
+    for (size_t i = 0; i < now.count; i++) {
+        const bool goes = now.at[i] > update ? !found || s_has(found, now.at[i]) : kept++ >= most;
+        if (goes)
+            s_remove(folder, now.at[i]);
+    }
+    tt_checkpoint_updates_free(&now);
 }
 
 tt_status_t tt_checkpoints_below(const char *folder, uint64_t below, char out[TT_CHECKPOINT_NAME])
 {
-    size_t count = 0, i = 0;
-    uint64_t *updates = s_list(folder, false, &count);
-    while (i < count && updates[i] >= below)
+    tt_checkpoint_updates_t now = {0};
+    size_t i = 0;
+    tt_checkpoints_list(folder, &now);
+    while (i < now.count && now.at[i] >= below)
         i++;
-    const bool found = i < count;
+    const bool found = i < now.count;
     if (found)
-        tt_checkpoint_name(out, updates[i]);
-    free(updates);
+        tt_checkpoint_name(out, now.at[i]);
+    tt_checkpoint_updates_free(&now);
     return found ? TT_OK
                  : tt_err(TT_NOT_FOUND, "%s: no snapshot before update %llu", folder, (unsigned long long)below);
 }

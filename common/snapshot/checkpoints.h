@@ -27,10 +27,22 @@ bool tt_checkpoint_exceeds_best(const char *folder, double return_mean);
 
 /*  A second name for a file of the folder, put in place at once. */
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias);
+
+/*  Updates of those in the folder that are named by theirs, newest first, instead of what `out` holds. */
+typedef struct {
+    uint64_t *at; /* owned */
+    size_t count;
+} tt_checkpoint_updates_t;
+
+void tt_checkpoints_list(const char *folder, tt_checkpoint_updates_t *out);
+void tt_checkpoint_updates_free(tt_checkpoint_updates_t *self);
+
 /*  Of those that are named by their update, remove all but the newest `keep` up to `update` (at least TT_CHECKPOINTS_LEAST:
- *  should the newest be damaged, there is one before it). Those beyond `update`, which was written just now, are of a time
- *  that the run has gone back from: they go first. */
-void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update);
+ *  should the newest be damaged, there is one before it).
+ *  found: what was there when the writer began, or went back, before it wrote any. Those of them that are beyond `update`, which was written
+ *  just now, are of a time that the run has gone back from: they go first. One that came later is of a writer that has taken over, which
+ *  this one does not know yet: it stays. NULL: nobody can have taken over. */
+void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update, const tt_checkpoint_updates_t *found);
 
 /*  The name of the newest that is named by its update, of those before `below`: for who has found that one damaged. The folder is
  *  another's to write, and is not swept. TT_NOT_FOUND. */

@@ -1,5 +1,6 @@
 /*  refer - the pieces that a snapshot refers to, as its arrays have them, and which files that makes. Nothing in them is believed. */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +145,7 @@ uint64_t tt_checkpoints_sweep(const char *folder, uint64_t update, tt_piece_file
     for (size_t i = 0; i < files->count; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files->name[i]);
         const bool stays = tt_piece_files_has(&needed, files->name[i]) || (open && strcmp(open, files->name[i]) == 0);
-        if (!stays && unlink(path) == 0)
+        if (!stays && (unlink(path) == 0 || errno == ENOENT))
             continue;
         bytes += s_size(path);
         memmove(files->name[kept++], files->name[i], TT_PIECE_FILE);

@@ -198,6 +198,39 @@ static void test_given_up(void **state)
     assert_null(keep);
 }
 
+static bool s_is_there(const char *name)
+{
+    char path[FOLDER_MAX + 80];
+    snprintf(path, sizeof path, "%s/%s", s_dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/*  It stood still while another took over, went on, and wrote; it does not know yet, and comes to its own snapshot. */
+static void test_overtaken(void **state)
+{
+    (void)state;
+    keep_snapshot_t what;
+    uint64_t disk;
+    char theirs[TT_PIECE_FILE];
+    tt_piece_name(theirs, 1, 8, 0);
+    sample_write(s_dir, "00000070.safetensors", 70); /* of before: the run has gone back from there */
+    keep_t *keep = s_new(1000);
+    sample_write(s_dir, "00000060.safetensors", 60);
+    sample_save(s_dir, theirs, "pieces", 6);
+    s_give_snapshot(keep, 50);
+    assert_ok(s_await(keep, &what, &disk));
+    assert_true(s_is_there("00000050.safetensors"));
+    assert_true(s_is_there("00000060.safetensors"));
+    assert_true(s_is_there(theirs));
+    assert_false(s_is_there("00000070.safetensors"));
+    keep_forget(keep); /* it has heard of it, and gone back with all: now that is void */
+    s_give_snapshot(keep, 51);
+    assert_ok(s_await(keep, &what, &disk));
+    assert_false(s_is_there("00000060.safetensors"));
+    assert_false(s_is_there(theirs));
+    keep_destroy(&keep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +238,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_failed, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_forgotten, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_given_up, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_overtaken, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,25 @@ static bool s_is_there(const char *folder, const char *name)
     return access(path, F_OK) == 0;
 }
 
+/*  Two that go on from update 11, of which one does not know yet that the other has taken over. */
+static void s_overtaken(const char *folder)
+{
+    tt_checkpoint_updates_t found = {0};
+    sample_save(folder, "00000014.safetensors", "x", 1); /* void */
+    tt_checkpoints_list(folder, &found);
+    assert_int_equal(found.count, 3);
+    assert_int_equal(found.at[0], 14);
+    sample_save(folder, "00000015.safetensors", "x", 1); /* the other one's */
+    tt_checkpoints_keep(folder, 2, 12, &found);
+    assert_false(s_is_there(folder, "00000014.safetensors"));
+    assert_true(s_is_there(folder, "00000015.safetensors"));
+    assert_true(s_is_there(folder, "00000012.safetensors"));
+    assert_true(s_is_there(folder, "00000011.safetensors")); /* one's own newest two, besides */
+    tt_checkpoint_updates_free(&found);
+    tt_checkpoints_keep(folder, 2, 12, NULL);
+    assert_false(s_is_there(folder, "00000015.safetensors"));
+}
+
 static void test_the_newest_stay(void **state)
 {
     (void)state;
@@ -50,7 +69,7 @@ static void test_the_newest_stay(void **state)
     sample_save(folder, "final.safetensors", "the end", 7);
     sample_save(folder, ".00000013.safetensors.part", "half", 4);
     sample_save(folder, "00000013.safetensors.tmp", "half", 4); /* its writer was killed */
-    tt_checkpoints_keep(folder, 2, 12);
+    tt_checkpoints_keep(folder, 2, 12, NULL);
     assert_false(s_is_there(folder, "00000013.safetensors.tmp"));
     assert_false(s_is_there(folder, "00000009.safetensors"));
     assert_false(s_is_there(folder, "00000010.safetensors"));
@@ -58,13 +77,14 @@ static void test_the_newest_stay(void **state)
     assert_true(s_is_there(folder, "00000012.safetensors"));
     assert_true(s_is_there(folder, "final.safetensors"));
     assert_true(s_is_there(folder, ".00000013.safetensors.part"));
-    tt_checkpoints_keep(folder, 0, 12); /* one more than the newest, whatever is asked for */
+    tt_checkpoints_keep(folder, 0, 12, NULL); /* one more than the newest, whatever is asked for */
     assert_true(s_is_there(folder, "00000011.safetensors"));
     assert_true(s_is_there(folder, "00000012.safetensors"));
-    tt_checkpoints_keep(folder, 2, 11); /* the run went back, and 12 is of what is void */
+    tt_checkpoints_keep(folder, 2, 11, NULL); /* the run went back, and 12 is of what is void */
     assert_true(s_is_there(folder, "00000011.safetensors"));
     assert_false(s_is_there(folder, "00000012.safetensors"));
     sample_save(folder, "00000012.safetensors", "x", 1);
+    s_overtaken(folder);
 
     assert_ok(tt_checkpoint_alias(folder, "00000012.safetensors", TT_CHECKPOINT_BEST));
     assert_ok(tt_checkpoint_alias(folder, "final.safetensors", TT_CHECKPOINT_BEST));
@@ -184,7 +204,7 @@ static void *s_write(void *arg)
     for (int i = 0; i < TURNS && ok; i++) {
         ok = tt_st_save(&bytes, path, false) == TT_OK &&
              tt_checkpoint_alias(dir, "final.safetensors", TT_CHECKPOINT_BEST) == TT_OK;
-        tt_checkpoints_keep(dir, 2, 12);
+        tt_checkpoints_keep(dir, 2, 12, NULL);
     }
     tt_buf_free(&bytes);
     return ok ? NULL : arg;
@@ -204,7 +224,7 @@ static void test_two_writers(void **state)
     assert_true(s_is_there(dir, "final.safetensors") && s_is_there(dir, TT_CHECKPOINT_BEST));
     sample_save(dir, "00000013.safetensors.tutti-12-0.tmp", "half", 4); /* its writer was killed */
     sample_save(dir, "00000013.other.tutti-12-0.tmp", "half", 4);
-    tt_checkpoints_keep(dir, 2, 12);
+    tt_checkpoints_keep(dir, 2, 12, NULL);
     assert_false(s_is_there(dir, "00000013.safetensors.tutti-12-0.tmp"));
     assert_true(s_is_there(dir, "00000013.other.tutti-12-0.tmp"));
     assert_int_equal(folder_remove(dir), 0);
