@@ -7,6 +7,7 @@
 #include "cli/members.h"
 #include "cli/setup.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "k8s/dijob/manifest.h"
 #include "k8s/local/local.h"
 #include <jansson.h>
@@ -126,7 +127,7 @@ int tt_cmd_check(int argc, char **argv)
     if (status != TT_OK)
         return tt_args_fail(args, status);
     if (*tt_setup_note(setup))
-        fprintf(stderr, "tutti check: %s\n", tt_setup_note(setup));
+        fprintf(stderr, "tutti check: %s\n", tt_shown(tt_setup_note(setup)));
     updates_warn(stderr, "tutti check", tt_setup_train(setup));
     return json ? s_print_json(setup) : s_print_yaml(setup);
 }

@@ -12,6 +12,7 @@
 #include "cli/setup.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "controller/rundir.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/files.h"
@@ -44,7 +45,7 @@ static bool s_upgrade(const char *run, const char *path, const char *yaml)
     const bool same = *tt_setup_upgraded(was) && strcmp(tt_setup_yaml(was), yaml) == 0 &&
                       files_replace(run, "config.yaml", yaml, 0644) == TT_OK;
     if (same)
-        fprintf(stderr, "tutti coordinator: %s is of tutti 0.1 and is brought up to date: %s\n", path,
+        fprintf(stderr, "tutti coordinator: %s is of tutti 0.1 and is brought up to date: %s\n", tt_shown(path),
             tt_setup_upgraded(was));
     tt_setup_destroy(&was);
     return same;
@@ -88,7 +89,7 @@ static tt_status_t s_begin(const tt_args_t *args, const char *run, const tt_pod_
     tt_setup_t *setup = NULL;
     TT_TRY(tt_setup_from_args(&setup, args, tt_arg(args, "config"), pod->port ? listen : NULL));
     if (*tt_setup_note(setup))
-        fprintf(stderr, "tutti coordinator: %s\n", tt_setup_note(setup));
+        fprintf(stderr, "tutti coordinator: %s\n", tt_shown(tt_setup_note(setup)));
     tt_status_t status = s_hold(run, pod->port != 0);
     if (status == TT_OK)
         status = s_settle(run, tt_setup_yaml(setup));

@@ -4,6 +4,7 @@
 #include "cli/cmd.h"
 #include "cli/sub.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "task/dataset.h"
 
 const tt_option_t tt_opt_dataset[] = {{0}};
@@ -40,7 +41,7 @@ int tt_cmd_dataset_add(int argc, char **argv)
 static void s_line(void *ctx, const dataset_t *set)
 {
     (void)ctx;
-    printf("%-40s %8lld  %s\n", set->name, (long long)set->files, set->path);
+    printf("%-40s %8lld  %s\n", set->name, (long long)set->files, tt_shown(set->path));
 }
 
 static void s_object(void *ctx, const dataset_t *set)

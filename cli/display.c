@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 enum { LINE_EVERY_MS = 2000, WINDOW_MS = 2000, RATES_EVERY_MS = 1000, FRAME_MAX = 1 << 21 };
 
@@ -256,7 +257,7 @@ static void s_note(tt_display_t *self, const char *text)
         s_on_log(self, "\n");
         s_draw_all(self, false);
     } else {
-        fprintf(self->stream, "%s\n", text);
+        fprintf(self->stream, "%s\n", tt_shown(text));
         fflush(self->stream);
     }
 }

@@ -9,6 +9,7 @@
 #include "collector/same_env.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/job/diverged.h"
 #include <jansson.h>
 #include <math.h>
@@ -115,7 +116,7 @@ static void s_print_json(const eval_t *self, const eval_summary_t *sum)
 
 static void s_print_text(const eval_t *self, const eval_summary_t *sum)
 {
-    printf("%s  %s, version %llu\n", self->path, self->env->id, (unsigned long long)self->checkpoint.update);
+    printf("%s  %s, version %llu\n", tt_shown(self->path), self->env->id, (unsigned long long)self->checkpoint.update);
     printf("  return %.2f +- %.2f over %llu episodes (%.2f to %.2f), %.1f steps each\n", sum->mean, sum->std,
         (unsigned long long)self->episodes, sum->min, sum->max, sum->length);
     if (!isnan(self->env->reward_threshold))
@@ -125,8 +126,8 @@ static void s_print_text(const eval_t *self, const eval_summary_t *sum)
     if (!self->render)
         return;
     const render_about_t about = render_about(self->render);
-    printf("  %s: %llu pictures of %u x %u, %g a second, %llu bytes\n", about.path, (unsigned long long)about.pictures,
-        about.width, about.height, about.fps, (unsigned long long)about.bytes);
+    printf("  %s: %llu pictures of %u x %u, %g a second, %llu bytes\n", tt_shown(about.path),
+        (unsigned long long)about.pictures, about.width, about.height, about.fps, (unsigned long long)about.bytes);
 }
 
 int tt_cmd_eval(int argc, char **argv)

@@ -4,6 +4,7 @@
 #include "cli/cmd.h"
 #include "cli/weights.h"
 #include "common/base/file.h"
+#include "common/base/text.h"
 
 const tt_option_t tt_opt_export[] = {
     {"onnx", 0, "FILE", "as an ONNX model (operator set 17): onnxruntime and many others run it"},
@@ -28,8 +29,8 @@ static tt_status_t s_write(const checkpoint_t *checkpoint, size_t format, const 
     if (status == TT_OK)
         status = tt_file_save(path, tt_buf_text(&bytes), bytes.size, force);
     if (status == TT_OK)
-        printf("%s  %s, %zu bytes: %s, version %llu\n", path, s_formats[format].name, bytes.size, checkpoint->cfg.env,
-            (unsigned long long)checkpoint->update);
+        printf("%s  %s, %zu bytes: %s, version %llu\n", tt_shown(path), s_formats[format].name, bytes.size,
+            checkpoint->cfg.env, (unsigned long long)checkpoint->update);
     tt_buf_free(&bytes);
     return status;
 }

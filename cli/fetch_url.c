@@ -253,7 +253,7 @@ static tt_status_t s_newest(handout_t *out, const char *base, const char *token)
         if (update >= below)
             return tt_err(TT_PROTOCOL, "%s: asked for a snapshot before update %llu it sends %s", base,
                 (unsigned long long)below, out->name);
-        fprintf(stderr, "%s is passed over: %s\n", out->name, tt_err_text());
+        fprintf(stderr, "%s is passed over: %s\n", tt_shown(out->name), tt_shown(tt_err_text()));
         if (!first[0])
             snprintf(first, sizeof first, "%s: %.500s", out->name, tt_err_text());
         below = update;

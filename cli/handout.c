@@ -8,6 +8,7 @@
 #include "common/base/beside.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 enum { PIECE = 1 << 20, SHA_HEX = 2 * crypto_hash_sha256_BYTES + 1 };
 
@@ -34,7 +35,8 @@ tt_status_t handout_check(handout_t *self)
     tt_snapshot_info_free(&self->info);
     TT_TRY(tt_snapshot_inspect_fd(self->fd, &self->info));
     if (!self->info.sealed)
-        fprintf(stderr, "%s is of tutti 0.1, without a checksum: there is nothing to compare it with\n", self->name);
+        fprintf(stderr, "%s is of tutti 0.1, without a checksum: there is nothing to compare it with\n",
+            tt_shown(self->name));
     return TT_OK;
 }
 
@@ -90,9 +92,9 @@ static void s_say(const handout_t *self, const char *output, sent_t *sent)
     const bool named = !s_is_stdout(output);
     crypto_hash_sha256_final(&sent->hash, hash);
     sodium_bin2hex(digits, sizeof digits, hash, sizeof hash);
-    fprintf(stderr, "%s of %s: version %llu, mean return %.6g, %llu bytes, sha256 %s%s%s\n", self->name, self->of,
-        (unsigned long long)self->info.update, self->info.return_mean, (unsigned long long)sent->bytes, digits,
-        named ? " -> " : "", named ? output : "");
+    fprintf(stderr, "%s of %s: version %llu, mean return %.6g, %llu bytes, sha256 %s%s%s\n", tt_shown(self->name),
+        tt_shown(self->of), (unsigned long long)self->info.update, self->info.return_mean,
+        (unsigned long long)sent->bytes, digits, named ? " -> " : "", named ? tt_shown(output) : "");
 }
 
 tt_status_t handout_give(const handout_t *self, const char *output)

@@ -6,6 +6,7 @@
 #include "cli/launch.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "k8s/local/local.h"
 
 typedef struct {
@@ -22,7 +23,7 @@ static void s_say(void *ctx, const char *text)
     const job_t *self = ctx;
     if (self->quiet)
         return;
-    fprintf(self->json ? stderr : stdout, "%s\n", text);
+    fprintf(self->json ? stderr : stdout, "%s\n", tt_shown(text));
     fflush(NULL);
 }
 
@@ -53,7 +54,7 @@ static void s_report(const job_t *self, const local_outcome_t *out)
         json_dumpf(summary, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
         putchar('\n');
     } else
-        printf("%s: %s\n  %s\n", tt_job_end_name(out->phase), out->reason, self->run.path);
+        printf("%s: %s\n  %s\n", tt_job_end_name(out->phase), tt_shown(out->reason), tt_shown(self->run.path));
     fflush(NULL);
     json_decref(summary);
 }

@@ -19,6 +19,7 @@
 #include "controller/supervisor.h"
 #define TT_LOG_COMPONENT "run"
 #include "common/base/log.h"
+#include "common/base/text.h"
 
 /* ---- the summary ----------------------------------------------------------------------------------------------------- */
 
@@ -106,7 +107,7 @@ static void s_lost(void *ctx, int signal)
     fprintf(stderr, "tutti: the run's controller was killed (SIG%s); everything it started has been ended\n",
         sigabbrev_np(signal));
     if (launch->cfg)
-        fprintf(stderr, "tutti: 'tutti resume %s' continues from the newest snapshot\n", launch->run->name);
+        fprintf(stderr, "tutti: 'tutti resume %s' continues from the newest snapshot\n", tt_shown(launch->run->name));
 }
 
 static void s_say_who(const tt_launch_t *launch)
@@ -183,7 +184,7 @@ static int s_work(const held_t *self)
     const tt_launch_t *launch = self->launch;
     s_say_who(launch);
     if (tt_rundir_sync(launch->run) != TT_OK)
-        fprintf(stderr, "tutti run: %s\n", tt_err_text());
+        fprintf(stderr, "tutti run: %s\n", tt_shown(tt_err_text()));
     const int code = launch->work(launch->ctx, s_tell_started);
     s_close_sockets(self);
     return code;
@@ -255,10 +256,11 @@ static int s_await_start(const tt_launch_t *launch, int fd, pid_t pid)
             s_print_started(launch, pid);
         else
             printf("%s is running (process %d)\n  tutti status %s\n  tutti logs %s -f\n  tutti stop %s\n",
-                launch->run->name, (int)pid, launch->run->name, launch->run->name, launch->run->name);
+                tt_shown(launch->run->name), (int)pid, tt_shown(launch->run->name), tt_shown(launch->run->name),
+                tt_shown(launch->run->name));
         return 0;
     }
-    fprintf(stderr, "tutti run: the run ended before it trained; see %s/logs/run.log\n", launch->run->path);
+    fprintf(stderr, "tutti run: the run ended before it trained; see %s/logs/run.log\n", tt_shown(launch->run->path));
     return 70;
 }
 
@@ -269,7 +271,7 @@ static void s_say_endless(const tt_launch_t *launch)
         fprintf(stderr,
             "tutti: no stop rule is set (stop.env_steps, stop.return_mean, stop.wall_s): the run goes on until it is "
             "stopped, with %s'tutti stop %s'\n",
-            launch->detach ? "" : "Ctrl-C or ", launch->run->name);
+            launch->detach ? "" : "Ctrl-C or ", tt_shown(launch->run->name));
 }
 
 int tt_launch(const tt_launch_t *launch)

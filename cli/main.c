@@ -7,14 +7,15 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include "common/base/descriptors.h"
+#include "common/base/text.h"
 
 static int s_unknown(const char *name)
 {
     const char *near = tt_command_nearest("", name);
     if (near)
-        fprintf(stderr, "tutti: no command '%s'; did you mean 'tutti %s'?\n", name, near);
+        fprintf(stderr, "tutti: no command '%s'; did you mean 'tutti %s'?\n", tt_shown(name), near);
     else
-        fprintf(stderr, "tutti: no command '%s'; 'tutti help' lists them\n", name);
+        fprintf(stderr, "tutti: no command '%s'; 'tutti help' lists them\n", tt_shown(name));
     return tt_status_exit_code(TT_USAGE);
 }
 

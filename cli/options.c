@@ -1,6 +1,7 @@
 #include "cli/cmd.h"
 #include "cli/help.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/config/config.h"
 #include <errno.h>
 #include <getopt.h>
@@ -273,7 +274,7 @@ size_t tt_operand_count(const tt_args_t *self)
 int tt_cli_fail(const char *command, tt_status_t status)
 {
     const char *text = tt_err_text();
-    fprintf(stderr, "tutti %s: %s\n", command, *text ? text : tt_status_text(status));
+    fprintf(stderr, "tutti %s: %s\n", command, *text ? tt_shown(text) : tt_status_text(status));
     return tt_status_exit_code(status);
 }
 

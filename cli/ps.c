@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 #include "cli/state.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 
 const tt_option_t tt_opt_ps[] = {
     {"all", 'a', NULL, "ended runs too"}, {"output", 'o', "text|json", "json: an array on stdout"}, {0}};
@@ -44,7 +45,13 @@ static void s_row(void *ctx, const tt_rundir_t *run)
 static void s_gone(void *ctx, const char *name, const char *was)
 {
     (void)ctx;
-    fprintf(stderr, "tutti ps: run '%s' was at %s, which is gone: its name is forgotten\n", name, was);
+    fprintf(
+        stderr, "tutti ps: run '%s' was at %s, which is gone: its name is forgotten\n", tt_shown(name), tt_shown(was));
+}
+
+static const char *s_text(const json_t *row, const char *key)
+{
+    return tt_shown(json_string_value(json_object_get(row, key)));
 }
 
 static void s_print(const json_t *rows)
@@ -59,11 +66,10 @@ static void s_print(const json_t *rows)
             snprintf(steps, sizeof steps, "%.0f", json_number_value(json_object_get(row, "env_steps")));
         if (json_is_number(json_object_get(row, "return_mean")))
             snprintf(mean, sizeof mean, "%.1f", json_number_value(json_object_get(row, "return_mean")));
-        printf("%-28s %-10s %12s %10s  %s\n", json_string_value(json_object_get(row, "run")),
-            json_string_value(json_object_get(row, "status")), steps, mean,
-            json_string_value(json_object_get(row, "run_dir")));
+        printf("%-28s %-10s %12s %10s  %s\n", s_text(row, "run"), s_text(row, "status"), steps, mean,
+            s_text(row, "run_dir"));
         if (json_object_get(row, "reason"))
-            printf("  %s\n", json_string_value(json_object_get(row, "reason")));
+            printf("  %s\n", s_text(row, "reason"));
     }
 }
 

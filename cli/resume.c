@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/process.h"
+#include "common/base/text.h"
 #include "common/snapshot/checkpoints.h"
 #include "learner/stop.h"
 
@@ -164,8 +165,8 @@ int tt_cmd_resume(int argc, char **argv)
     }
     const char *upgraded = tt_setup_upgraded(self.setup);
     if (*upgraded)
-        fprintf(stderr, "tutti resume: %s/config.yaml is of tutti 0.1 and is brought up to date: %s\n", self.run.path,
-            upgraded);
+        fprintf(stderr, "tutti resume: %s/config.yaml is of tutti 0.1 and is brought up to date: %s\n",
+            tt_shown(self.run.path), upgraded);
     const tt_launch_t launch = {.run = &self.run,
         .cfg = tt_setup_train(self.setup),
         .config = tt_setup_yaml(self.setup),

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include "cli/cmd.h"
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "controller/rundir.h"
 
 const tt_option_t tt_opt_rm[] = {
@@ -67,7 +68,7 @@ static void s_remove(void *ctx, const tt_rundir_t *run)
         return;
     const tt_status_t status = tt_rundir_remove(run);
     if (status == TT_OK)
-        printf("removed %s, %s\n", run->name, run->path);
+        printf("removed %s, %s\n", tt_shown(run->name), tt_shown(run->path));
     else if (status != TT_EXISTS) /* it was begun again just now */
         s_fail(self, status);
 }

@@ -10,6 +10,7 @@
 #include "cli/setup.h"
 #include "common/base/clock.h"
 #include "common/base/process.h"
+#include "common/base/text.h"
 #include "common/net/net.h"
 #include "k8s/dijob/manifest.h"
 
@@ -83,7 +84,7 @@ int tt_cmd_run(int argc, char **argv)
     if (status != TT_OK)
         return tt_args_fail(args, status);
     if (*tt_setup_note(setup) && !tt_arg_given(args, "quiet"))
-        fprintf(stderr, "tutti run: %s\n", tt_setup_note(setup));
+        fprintf(stderr, "tutti run: %s\n", tt_shown(tt_setup_note(setup)));
     const tt_launch_t launch = {.run = &run,
         .cfg = tt_setup_train(setup),
         .config = tt_setup_yaml(setup),

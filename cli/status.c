@@ -6,12 +6,13 @@
 #include "cli/state.h"
 #include "cli/summary.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 
 const tt_option_t tt_opt_status[] = {{"output", 'o', "text|json", "json: one object on stdout"}, {0}};
 
 static const char *s_text(const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = tt_shown(json_string_value(json_object_get(object, key)));
     return text ? text : "-";
 }
 
@@ -173,12 +174,12 @@ int tt_cmd_status(int argc, char **argv)
     } else if (live) {
         s_print(answer);
     } else if (answer) {
-        printf("%s  ", run.name);
+        printf("%s  ", tt_shown(run.name));
         tt_summary_print(stdout, answer, NULL);
     } else {
-        printf("%s  killed before it could end by itself%s; 'tutti resume %s' continues it\n", run.name,
+        printf("%s  killed before it could end by itself%s; 'tutti resume %s' continues it\n", tt_shown(run.name),
             tt_rundir_full(&run) ? ", or its disk, which is full now, left it no room to say how: make some" : "",
-            run.name);
+            tt_shown(run.name));
     }
     json_decref(answer);
     return 0;

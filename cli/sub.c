@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include "cli/cmd.h"
 #include "cli/help.h"
+#include "common/base/text.h"
 
 int sub_dispatch(const char *parent, const char *noun, int argc, char **argv)
 {
@@ -21,8 +22,9 @@ int sub_dispatch(const char *parent, const char *noun, int argc, char **argv)
         return command->run(argc - 1, argv + 1);
     const char *near = tt_command_nearest(prefix, argv[1]);
     if (near)
-        fprintf(stderr, "tutti %s: no %s '%s'; did you mean '%s'?\n", parent, noun, argv[1], near);
+        fprintf(stderr, "tutti %s: no %s '%s'; did you mean '%s'?\n", parent, noun, tt_shown(argv[1]), near);
     else
-        fprintf(stderr, "tutti %s: no %s '%s'; 'tutti %s --help' lists them\n", parent, noun, argv[1], parent);
+        fprintf(
+            stderr, "tutti %s: no %s '%s'; 'tutti %s --help' lists them\n", parent, noun, tt_shown(argv[1]), parent);
     return tt_status_exit_code(TT_USAGE);
 }

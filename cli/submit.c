@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cli/cmd.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/http/token.h"
 #include "elasticdl/client.h"
 #include "elasticdl/request.h"
@@ -51,8 +52,8 @@ static void s_print_task(const elasticdl_client_t *client, const json_t *task)
 {
     const int id = (int)json_integer_value(json_object_get(task, "id"));
     const char *state = json_string_value(json_object_get(task, "state"));
-    printf("task %s has id %d at %s: %s\n", json_string_value(json_object_get(task, "name")), id, client->url,
-        state ? state : "");
+    printf("task %s has id %d at %s: %s\n", tt_shown(json_string_value(json_object_get(task, "name"))), id, client->url,
+        state ? tt_shown(state) : "");
     printf("  state  curl '%s/status?id=%d'\n", client->url, id);
     printf("  logs   curl '%s/logs?id=%d&member=worker-0'\n", client->url, id);
     printf("  end    curl '%s/delete?id=%d'\n", client->url, id);
@@ -70,7 +71,7 @@ static void s_print_state(void *ctx, const json_t *task)
     if (strcmp(now, before) == 0)
         return;
     snprintf(before, sizeof now, "%s", now);
-    printf("%s\n", now);
+    printf("%s\n", tt_shown(now));
     fflush(stdout);
 }
 
@@ -91,7 +92,7 @@ static tt_status_t s_follow(elasticdl_client_t *client, json_t **task, int *code
     TT_TRY(elasticdl_client_follow(client, task, s_print_state, before));
     const char *reason = json_string_value(json_object_get(*task, "reason"));
     if (reason)
-        fprintf(stderr, "tutti submit: %s\n", reason);
+        fprintf(stderr, "tutti submit: %s\n", tt_shown(reason));
     *code = s_code(*task);
     return TT_OK;
 }

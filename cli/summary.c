@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/changes.h"
+#include "common/base/text.h"
 
 /*  Filled from EVENT finished by their own names. */
 static const char *const s_copied[] = {"env_steps", "updates", "episodes", "return_mean", "solved_at_steps",
@@ -65,7 +66,7 @@ static double s_number(const json_t *summary, const char *key)
 
 static const char *s_text(const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = tt_shown(json_string_value(json_object_get(object, key)));
     return text ? text : "";
 }
 
@@ -95,14 +96,15 @@ void tt_summary_print_life(FILE *stream, const json_t *summary)
     if (s_number(summary, "life") < 2)
         return;
     char *text = tt_changes_text(changed);
-    fprintf(
-        stream, "  life %.0f of the run%s%s\n", s_number(summary, "life"), text[0] ? ", from here on with " : "", text);
+    fprintf(stream, "  life %.0f of the run%s%s\n", s_number(summary, "life"), text[0] ? ", from here on with " : "",
+        tt_shown(text));
     free(text);
 }
 
 void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
 {
-    fprintf(stream, "%s: %s\n", s_text(summary, "status"), failure && failure[0] ? failure : s_text(summary, "reason"));
+    fprintf(stream, "%s: %s\n", s_text(summary, "status"),
+        failure && failure[0] ? tt_shown(failure) : s_text(summary, "reason"));
     if (json_is_number(json_object_get(summary, "env_steps")))
         fprintf(stream, "  %.0f steps in %.0f updates and %.0f episodes, %.0f steps/s, %.2f s in all\n",
             s_number(summary, "env_steps"), s_number(summary, "updates"), s_number(summary, "episodes"),

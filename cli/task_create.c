@@ -1,6 +1,7 @@
 /*  task create - flags as orchestra_create.py has them. */
 #include <stdio.h>
 #include "cli/cmd.h"
+#include "common/base/text.h"
 #include "task/place.h"
 #include "task/tasks.h"
 
@@ -69,7 +70,7 @@ static tt_status_t s_create(const tt_args_t *args)
     TT_TRY(s_read(args, &wanted));
     TT_TRY(store_open(&store));
     TT_TRY(task_create(store, &wanted, dir, &jobs));
-    printf("%s: %zu job%s in %s%s\n", wanted.name, jobs, jobs == 1 ? "" : "s", dir,
+    printf("%s: %zu job%s in %s%s\n", wanted.name, jobs, jobs == 1 ? "" : "s", tt_shown(dir),
         wanted.dry ? " (nothing was made)" : "");
     if (wanted.image)
         fprintf(stderr, "on this machine jobs run as they are, without %s; 'tutti task run --claim' runs them in it\n",

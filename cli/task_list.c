@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "task/engine.h"
 #include "task/place.h"
 #include "task/tasks.h"
@@ -173,7 +174,7 @@ static void s_print_jobs(const task_t *task)
             : row->reason ? row->reason
                           : "");
     }
-    printf("logs: %s/logs/job_configId_<configId>.log\n", task->dir);
+    printf("logs: %s/logs/job_configId_<configId>.log\n", tt_shown(task->dir));
 }
 
 static json_t *s_job_object(const task_t *task, size_t at)

@@ -1,4 +1,5 @@
 #include "cli/weights.h"
+#include "common/base/text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static void s_folder(char *out, size_t size, const char *run_dir)
 static void s_say_bad(void *ctx, const char *name, const char *why)
 {
     (void)ctx;
-    fprintf(stderr, "%s is passed over: %s\n", name, why);
+    fprintf(stderr, "%s is passed over: %s\n", tt_shown(name), tt_shown(why));
 }
 
 static tt_status_t s_newest(char *path, size_t size, const char *folder, const char *run_dir)
@@ -30,7 +31,7 @@ static tt_status_t s_newest(char *path, size_t size, const char *folder, const c
     TT_TRY(tt_checkpoints_newest(folder, &newest, s_say_bad, NULL));
     snprintf(path, size, "%s/%s", folder, newest.name);
     tt_snapshot_info_free(&newest.info);
-    fprintf(stderr, "%s has no final checkpoint: its newest is taken\n", run_dir);
+    fprintf(stderr, "%s has no final checkpoint: its newest is taken\n", tt_shown(run_dir));
     return TT_OK;
 }
 

@@ -189,7 +189,7 @@ static size_t s_text_line(
     if (s_version >= 0)
         snprintf(version, sizeof version, " v%lld", (long long)s_version);
     return (size_t)snprintf(line, room, "%s %-5s %s%s%s: %s%s\n", when, s_level_names[level], s_log.role,
-        s_log.role[0] ? " " : "", component, text, version);
+        s_log.role[0] ? " " : "", component, tt_shown(text), version);
 }
 
 /*  A line on a full disk may be torn, and there is nobody to complain to; but the next one begins anew. */

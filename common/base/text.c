@@ -1,5 +1,6 @@
 #include "common/base/text.h"
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include "common/base/mem.h"
 
@@ -47,5 +48,50 @@ char *tt_text_dup(const char *text)
     char *out = tt_strdup(text);
     if (out)
         tt_text_copy(out, strlen(text) + 1, text);
+    return out;
+}
+
+static bool s_is_obeyed(size_t length, uint32_t code)
+{
+    return !length || code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+static bool s_is_plain(const char *text)
+{
+    size_t length;
+    for (uint32_t code = 0; *text; text += length) {
+        length = tt_utf8_next(text, &code);
+        if (s_is_obeyed(length, code))
+            return false;
+    }
+    return true;
+}
+
+/*  Of one character, or a byte of none; out has room for it. */
+static size_t s_show(char *out, const char *text, size_t length, uint32_t code)
+{
+    if (!s_is_obeyed(length, code)) {
+        memcpy(out, text, length);
+        return length;
+    }
+    return (size_t)(length > 1 ? sprintf(out, "\\u%04x", code) : sprintf(out, "\\x%02x", (unsigned char)*text));
+}
+
+const char *tt_shown(const char *text)
+{
+    enum { MOST = 8 }; /* of one character, and of "..." */
+    static _Thread_local char ring[TT_SHOWN_AT_ONCE][TT_SHOWN_MAX];
+    static _Thread_local unsigned turn;
+    if (!text || s_is_plain(text))
+        return text;
+    char *out = ring[turn++ % TT_SHOWN_AT_ONCE];
+    size_t used = 0;
+    while (*text && used + 2 * MOST < TT_SHOWN_MAX) {
+        uint32_t code = 0;
+        const size_t length = tt_utf8_next(text, &code);
+        used += s_show(out + used, text, length, code);
+        text += length ? length : 1;
+    }
+    strcpy(out + used, *text ? "..." : "");
     return out;
 }

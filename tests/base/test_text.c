@@ -72,6 +72,34 @@ static void test_json_takes_it(void **state)
     json_decref(none);
 }
 
+/*  No terminal obeys a name. */
+static void test_what_is_shown(void **state)
+{
+    (void)state;
+    const char *plain = "/tmp/\xc3\xa4/run 1";
+    assert_ptr_equal(tt_shown(plain), plain);
+    assert_ptr_equal(tt_shown(NULL), NULL);
+    assert_string_equal(tt_shown("a\033[31mb\n\x7f"), "a\\x1b[31mb\\x0a\\x7f");
+    assert_string_equal(tt_shown("\xc2\x9b"
+                                 "1m"),
+        "\\u009b1m");
+    assert_string_equal(tt_shown("\x9b"
+                                 "1m"),
+        "\\x9b1m");
+    const char *one = tt_shown("\001"), *two = tt_shown("\002"), *three = tt_shown("\003"), *four = tt_shown("\004");
+    assert_string_equal(one, "\\x01");
+    assert_string_equal(two, "\\x02");
+    assert_string_equal(three, "\\x03");
+    assert_string_equal(four, "\\x04");
+    char large[20000];
+    memset(large, 'x', sizeof large);
+    large[sizeof large - 2] = 7;
+    large[sizeof large - 1] = '\0';
+    const char *shown = tt_shown(large);
+    assert_in_range(strlen(shown), 4000, 10000);
+    assert_string_equal(shown + strlen(shown) - 4, "x...");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -79,6 +107,7 @@ int main(void)
         cmocka_unit_test(test_a_copy_ends_with_a_whole_character),
         cmocka_unit_test(test_what_is_no_text_is_marked),
         cmocka_unit_test(test_json_takes_it),
+        cmocka_unit_test(test_what_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,5 +59,25 @@ refused 78 '--set: algorithm.name: the run has ppo, now it is dqn' "$TUTTI" resu
 refused 78 "did you mean 'lstm'?" "$TUTTI" resume remembers --set network.rnn=LSTM
 refused 78 "--set: unknown key 'network.rn'" "$TUTTI" resume remembers --set network.rn=none
 
+# names that a terminal would obey, in directories above a run's and in what was typed: nothing of them gets to it
+odd=$(printf 'p\033[31m\302\2331mq')
+mkdir "$odd"
+(
+    cd "$odd"
+    for command in "run CartPole-v1 --run-dir there --set stop.env_steps=2k --set num_envs=4" 'ps -a' 'status there' 'resume there' \
+        'resume there --set stop.env_steps=3k' 'fetch there -o ./got.safetensors' 'eval there --episodes 1' 'export there --onnx x.onnx' \
+        'logs there' 'run ./nothere.yaml' 'run ./nothere.so' 'status .' "eval $PWD/nothere" "$odd" "help $odd" "run $odd" \
+        "ps -o $odd" "check CartPole-v1 --set $odd" "run CartPole-v1 --set env=$odd" "run CartPole-v1 --set $odd=3" 'rm there' \
+        "task $odd" "run CartPole-v1 --$odd" 'stop there' 'scale there collector=2' "scale there $odd=2"; do
+        # shellcheck disable=SC2086
+        "$TUTTI" $command >>../out 2>>../err </dev/null || true
+    done
+)
+grep -qF 'p\x1b[31m\u009b1mq/there' out || fail "the name is not shown: $(cat out)"
+grep -qF 'p\x1b[31m\u009b1mq' err || fail "the name is not shown: $(cat err)"
+if LC_ALL=C grep -q "$(printf '\033\\|\302\233')" out err; then
+    fail "a terminal would obey: $(LC_ALL=C grep "$(printf '\033\\|\302\233')" out err | cat -v)"
+fi
+
 "$TUTTI" config >out
 tr -s ' \n' ' ' <out | grep -qF 'concat KEY; embed KEY 16' || fail "tutti config lists no embed"
