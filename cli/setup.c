@@ -200,6 +200,72 @@ static tt_status_t s_put_space(tt_config_t *config, const tt_env_ops_t *env, uin
     return TT_OK;
 }
 
+/* ---- the env: which of its keys a failure speaks of --------------------------------------------------------------------- */
+
+/*  As a word of its own. */
+static bool s_speaks_of(const char *text, size_t length, const char *word)
+{
+    const char *const end = text + length;
+    const size_t n = strlen(word);
+    for (const char *at = text; (at = memmem(at, (size_t)(end - at), word, n)); at++) {
+        const bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        const bool ends = at + n == end || !(isalnum((unsigned char)at[n]) || at[n] == '_');
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+/*  The only argument that is spoken of. Gymnasium names all of them behind what it says of one. */
+static bool s_find_arg(const tt_cfg_map_t *args, const char *text, char *key, size_t size)
+{
+    const char *all = strstr(text, " was raised from the environment creator");
+    const size_t length = all ? (size_t)(all - text) : strlen(text);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < args->count; i++)
+        if (s_speaks_of(text, length, args->at[i].key)) {
+            snprintf(key, size, "env.args.%s", args->at[i].key);
+            found++;
+        }
+    return found == 1;
+}
+
+/*  A key below the env's that stands somewhere, and in the text. */
+static bool s_find_key(const tt_config_t *config, const char *text, char *key, size_t size)
+{
+    static const char *const keys[] = {"env.python", "env.path", "env.workers", "env.wrappers", "env.mask"};
+    for (size_t i = 0; i < TT_COUNT(keys); i++)
+        if (strstr(text, keys[i]) && strcmp(tt_config_origin(config, keys[i]), "default") != 0) {
+            snprintf(key, size, "%s", keys[i]);
+            return true;
+        }
+    return false;
+}
+
+/*  The first that the command line gave: it may be this one, and stands where nobody would look for it. */
+static bool s_find_given(const tt_config_t *config, const tt_cfg_map_t *args, char *key, size_t size)
+{
+    for (uint32_t i = 0; i < args->count; i++) {
+        snprintf(key, size, "env.args.%s", args->at[i].key);
+        if (strcmp(tt_config_origin(config, key), "--set") == 0)
+            return strcmp(tt_config_origin(config, "env"), "--set") != 0;
+    }
+    return false;
+}
+
+static tt_status_t s_blame_env(const tt_setup_t *self, const tt_cfg_map_t *args, tt_status_t status)
+{
+    char key[sizeof args->at[0].key + 16];
+    if (status == TT_OK)
+        return TT_OK;
+    if (s_find_key(self->config, tt_err_text(), key, sizeof key) || s_find_arg(args, tt_err_text(), key, sizeof key))
+        return s_blame(self->config, key, status);
+    if (!s_find_given(self->config, args, key, sizeof key))
+        return s_blame(self->config, "env", status);
+    tt_err_wrap(status, "%s: env, with %s of --set", tt_config_origin(self->config, "env"), key);
+    return TT_CONFIG;
+}
+
 /*  Only the env knows which values it takes, and which it must have: one is made with them. */
 static tt_status_t s_try_args(const tt_setup_t *self, const tt_env_arg_t *args)
 {
@@ -223,8 +289,9 @@ static tt_status_t s_check_args(const tt_setup_t *self)
         if (tt_env_check_args(self->env, one) != TT_OK)
             return tt_err_wrap(TT_CONFIG, "%s", tt_config_origin(self->config, key));
     }
-    const bool lone = self->train.env_args.count == 1;
-    return s_blame(self->config, lone ? key : "env", s_try_args(self, args));
+    const tt_status_t status = s_try_args(self, args);
+    return self->train.env_args.count == 1 ? s_blame(self->config, key, status)
+                                           : s_blame_env(self, &self->train.env_args, status);
 }
 
 /*  How one of Gymnasium's is saved is asked next (s_put_space). */
@@ -247,7 +314,7 @@ static tt_status_t s_resolve(tt_setup_t *self)
     TT_TRY(tt_config_claim(self->config, s_names, &names));
     TT_TRY(s_settle_gym(self, &names));
     TT_TRY(s_absolute(self, &names));
-    TT_TRY(s_blame(self->config, "env", s_find_env(self, &names)));
+    TT_TRY(s_blame_env(self, &names.env_args, s_find_env(self, &names)));
     TT_TRY(s_blame(self->config, "algorithm.name", tt_setup_find_algorithm(&self->algorithm, names.algorithm.name)));
     if (tt_env_is_object(names.env)) {
         char *origin = tt_strdup(tt_config_origin(self->config, "env"));
@@ -258,7 +325,7 @@ static tt_status_t s_resolve(tt_setup_t *self)
         s_default_name(&names);
         tt_config_put(self->config, "name", names.name, "env");
     }
-    return s_blame(self->config, "env", s_put_space(self->config, self->env, names.stack.frames));
+    return s_blame_env(self, &names.env_args, s_put_space(self->config, self->env, names.stack.frames));
 }
 
 /*  ---- the rest ---- */

@@ -189,6 +189,13 @@ def test_arguments_and_wrappers(world):
     equal(done.returncode, 0, f"arguments: {done.stdout}{done.stderr}")
     done, _ = resolved(world, words, "env.args.size=4")
     check(done.returncode == 78 and "'size': 4" in done.stderr, f"another argument: {done.stderr}")
+    check("job.yaml:1:7: env, with env.args.size of --set: env gym:" in done.stderr, f"where it stands: {done.stderr}")
+    for given, place in [("env.args.suton=true", "--set: env.args.suton: "), ("env.wrappers=[Foo]", "--set: env.wrappers: "),
+                         ("env.mask=x", "--set: env.mask: "), ("env.python=/nothere", "--set: env.python: ")]:
+        done, _ = resolved(world, "env:\n  id: gym:CartPole-v1\n  args: {sutton_barto_reward: true}", given)
+        check(done.returncode == 78 and done.stderr.startswith("tutti check: " + place), f"{given}: {done.stderr}")
+    done, _ = resolved(world, "env:\n  id: gym:CartPole-v1\n  args: {sutton: true}", "env.args.sutton_barto_reward=true")
+    check(done.returncode == 78 and "yaml:3:10: env.args.sutton: " in done.stderr, f"an argument of the file: {done.stderr}")
     done, _ = resolved(world, "env: {id: 'gym:CartPole-v1', args: {sutton: true}}")
     check(done.returncode == 78 and "env.args" in done.stderr and "sutton" in done.stderr, f"no such argument: {done.stderr}")
 
