@@ -27,7 +27,8 @@ static tt_status_t s_write_here(core_t *self, const char *name, const char *path
     tt_snapshot_t snapshot;
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
     state_capture(self, s_replay(self), 0, &snapshot);
-    const tt_status_t status = tt_snapshot_write(&snapshot, path);
+    tt_link_state(self->link, "writing %s", name);
+    const tt_status_t status = tt_snapshot_write(&snapshot, path, core_gets_on(self));
     state_release(&snapshot);
     TT_TRY(status);
     if (best)
@@ -139,7 +140,8 @@ static tt_status_t s_write_best(core_t *self, const tt_snapshot_t *snapshot)
     if (!tt_checkpoint_exceeds_best(folder, snapshot->return_mean))
         return TT_OK;
     snprintf(path, sizeof path, "%s/%s", folder, TT_CHECKPOINT_BEST);
-    return tt_snapshot_write(snapshot, path);
+    tt_link_state(self->link, "writing " TT_CHECKPOINT_BEST);
+    return tt_snapshot_write(snapshot, path, core_gets_on(self));
 }
 
 tt_status_t checkpoint_best(core_t *self, const tt_snapshot_version_t *version, double return_mean)

@@ -51,11 +51,10 @@ static bool s_waits_for_members(const core_t *self)
            (self->view.collectors == 0 || (self->view.learners > 1 && self->view.aggregators == 0));
 }
 
-/*  Collectors may take long over a batch, and rank 0 over an evaluation: only the coordinator hears that they get on. */
+/*  Collectors may take long over a batch, and another learner over a snapshot or an evaluation: only the coordinator hears that they get on. */
 static bool s_is_watched(const core_t *self)
 {
-    const bool others =
-        strncmp(self->pace.waiting, CORE_BATCH, sizeof CORE_BATCH - 1) == 0 || (self->evaluate && self->view.rank > 0);
+    const bool others = strstr(self->pace.waiting, CORE_OTHERS) || (self->evaluate && self->view.rank > 0);
     return others && tt_link_silence_ms(self->link) <= (int64_t)self->model.train.net.lease_ms;
 }
 

@@ -101,7 +101,8 @@ tt_status_t core_serve(core_t *self, int64_t timeout_ms);
 tt_status_t core_glance(core_t *self);
 /*  Say what we wait for, and wait for something to happen (one tick of it: call it in a loop with the condition).
  *  TT_TIMEOUT: nothing moved for twice net.stall_s; the text says who waits for what. */
-#define CORE_BATCH "waiting for batch" /* how such a wait begins that collectors may make long */
+#define CORE_OTHERS "waiting for" /* stands in every wait that somebody else may make long */
+#define CORE_BATCH  CORE_OTHERS " batch"
 tt_status_t core_wait(core_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /*  We got on: one more segment, step, version. */
 void core_progress(core_t *self);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -40,7 +42,7 @@ typedef struct {
     char name[TT_PIECE_FILE];
     uint64_t size;
     uint32_t era, number; /* of the next */
-    bool dirty;           /* not synced */
+    uint64_t unsynced;
 } file_t;
 
 /*  What was in the folder, before anybody could take over; of files, and what we wrote ourselves. */
@@ -58,6 +60,7 @@ struct keep {
     uint32_t under_way;
     pthread_t thread;
     int fd;
+    _Atomic uint64_t moved;
 
     /* under the mutex */
     pthread_mutex_t mutex;
@@ -74,6 +77,16 @@ struct keep {
     file_t file;
     found_t found;
 };
+
+/*  Something came to the disk, or was done. */
+static void s_move(void *ctx)
+{
+    keep_t *self = ctx;
+    const uint64_t one = 1;
+    atomic_fetch_add(&self->moved, 1);
+    const ssize_t written = write(self->fd, &one, sizeof one);
+    TT_CHECK(written == sizeof one);
+}
 
 /* ---- jobs ------------------------------------------------------------------------------------------------------------- */
 
@@ -119,11 +132,11 @@ static tt_status_t s_fail(const keep_t *self, const char *name)
 
 static tt_status_t s_sync(keep_t *self)
 {
-    if (self->file.fd < 0 || !self->file.dirty)
+    if (self->file.fd < 0 || !self->file.unsynced)
         return TT_OK;
     if (fdatasync(self->file.fd) != 0)
         return s_fail(self, self->file.name);
-    self->file.dirty = false;
+    self->file.unsynced = 0;
     return TT_OK;
 }
 
@@ -166,7 +179,6 @@ static tt_status_t s_open(keep_t *self, uint32_t era)
 static tt_status_t s_append(keep_t *self, const tt_buf_t *bytes)
 {
     file_t *file = &self->file;
-    file->dirty = true;
     for (uint64_t done = 0; done < bytes->size;) {
         const ssize_t got = pwrite(file->fd, bytes->data + done, bytes->size - done, (off_t)(file->size + done));
         if (got < 0 && errno == EINTR)
@@ -176,7 +188,8 @@ static tt_status_t s_append(keep_t *self, const tt_buf_t *bytes)
         done += (uint64_t)got;
     }
     file->size += bytes->size;
-    return TT_OK;
+    file->unsynced += bytes->size;
+    return file->unsynced < TT_FILE_PIECE ? TT_OK : s_sync(self); /* or all of it would wait for the snapshot */
 }
 
 /*  A disk that is full ends the run: others have to write on it, too. */
@@ -212,7 +225,7 @@ static tt_status_t s_write_snapshot(keep_t *self, job_t *job)
     char path[4400];
     TT_TRY(s_sync(self));
     snprintf(path, sizeof path, "%s/%s", self->folder, what->name);
-    TT_TRY(tt_st_save(&job->bytes, path, true));
+    TT_TRY(tt_st_save(&job->bytes, path, true, (tt_progress_t){s_move, self}));
     if (what->best)
         TT_TRY(tt_checkpoint_alias(self->folder, what->name, TT_CHECKPOINT_BEST));
     tt_checkpoints_keep(self->folder, what->keep, what->update, &self->found.snapshots);
@@ -274,14 +287,12 @@ static job_t *s_await(keep_t *self)
 
 static void s_give_back(keep_t *self, job_t *job)
 {
-    const uint64_t one = 1;
     pthread_mutex_lock(&self->mutex);
     self->waiting -= job->bytes.size;
     tt_buf_free(&job->bytes);
     s_push(&self->done, job);
     pthread_mutex_unlock(&self->mutex);
-    const ssize_t written = write(self->fd, &one, sizeof one);
-    TT_CHECK(written == sizeof one);
+    s_move(self);
 }
 
 static bool s_counts(keep_t *self, const job_t *job)
@@ -423,6 +434,11 @@ void keep_adopt(keep_t *self, const tt_piece_t *piece, size_t pieces)
 uint64_t keep_next(const keep_t *self, uint64_t oldest)
 {
     return self->given > oldest ? self->given : oldest;
+}
+
+uint64_t keep_moved(const keep_t *self)
+{
+    return atomic_load(&self->moved);
 }
 
 bool keep_has_room(const keep_t *self)

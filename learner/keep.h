@@ -39,6 +39,8 @@ uint64_t keep_next(const keep_t *self, uint64_t oldest);
 bool keep_has_room(const keep_t *self);
 /*  What was given and is not done, or not taken yet. */
 uint32_t keep_under_way(const keep_t *self);
+/*  So many times something of it, however small a part, came to the disk; keep_fd is readable then, too. */
+uint64_t keep_moved(const keep_t *self);
 /*  Batches first .. next - 1; the bytes are taken. Snapshots beyond `update` are void. */
 void keep_piece(keep_t *self, tt_buf_t *bytes, uint32_t era, uint64_t update, uint64_t first, uint64_t next);
 /*  Those on disk that have batches from `oldest` on; borrowed until the next call. */

@@ -171,12 +171,13 @@ static tt_status_t s_take(core_t *self)
 /*  Wait until all that was given is done. *served: what became of that, if it is the learner's end; else the snapshot failed. */
 static tt_status_t s_await(core_t *self, uint32_t era, tt_status_t *served)
 {
-    for (uint32_t left; (left = keep_under_way(self->keeping.keep)) > 0;) {
+    while (keep_under_way(self->keeping.keep)) {
+        const uint64_t moved = keep_moved(self->keeping.keep);
         TT_TRY(*served = core_wait(self, "writing the replay to disk"));
         if (self->ending.leave || self->view.era != era || !core_leads(self))
             return TT_STOPPED;
         TT_TRY(s_take(self));
-        if (keep_under_way(self->keeping.keep) < left)
+        if (keep_moved(self->keeping.keep) != moved)
             core_progress(self);
         core_lap(self, CORE_publish);
     }

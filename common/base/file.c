@@ -69,6 +69,20 @@ bool tt_file_write(int fd, const void *data, size_t size, size_t *done)
     return ok;
 }
 
+bool tt_file_write_pieces(int fd, const void *data, size_t size, bool sync, tt_progress_t progress)
+{
+    for (size_t done = 0; done < size;) {
+        const size_t left = size - done, piece = left < TT_FILE_PIECE ? left : TT_FILE_PIECE;
+        if (!tt_file_write(fd, (const char *)data + done, piece, NULL))
+            return false;
+        done += piece;
+        if (sync && done < size && fdatasync(fd) != 0)
+            return false;
+        tt_progress(progress);
+    }
+    return true;
+}
+
 tt_status_t tt_file_append(int *fd_out, const char *path, mode_t mode)
 {
     const int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);

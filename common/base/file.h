@@ -3,6 +3,7 @@
  *  Threads: pure but for the file system. */
 #pragma once
 #include <sys/types.h>
+#include "common/base/progress.h"
 #include "common/base/status.h"
 
 /*  Open an ordinary file for reading (close-on-exec). What would block or never end is refused at once: a FIFO, a device, a
@@ -13,6 +14,10 @@ tt_status_t tt_file_check(const char *path);
 
 /*  Write all of it, however many pieces that takes. On false errno says why, and *done how much is written (NULL: unwanted). */
 bool tt_file_write(int fd, const void *data, size_t size, size_t *done);
+/*  The same, piece by piece: each is brought to the disk (sync) before the next, so that the kernel's memory does not hide how slow that is,
+ *  and progress hears of it. The last one the caller syncs. */
+enum { TT_FILE_PIECE = 16 << 20 };
+bool tt_file_write_pieces(int fd, const void *data, size_t size, bool sync, tt_progress_t progress);
 /*  Open a file of lines to append to, made when missing; one whose last line lacks its end gets that first, so that what comes
  *  is on a line of its own. A link is not followed. TT_DENIED, TT_IO. */
 tt_status_t tt_file_append(int *fd, const char *path, mode_t mode);

@@ -135,13 +135,13 @@ static tt_status_t s_sync_directory_of(const char *path)
 }
 
 /*  Under a name of its own until it is whole: somebody else may write the same file, as a learner that was overtaken does. */
-tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync)
+tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync, tt_progress_t progress)
 {
     tt_beside_t beside;
     tt_status_t status = tt_beside_named(&beside, path, 0644);
     if (status != TT_OK)
         return tt_err_wrap(TT_IO, "cannot create");
-    if (!tt_file_write(beside.fd, bytes->data, bytes->size, NULL))
+    if (!tt_file_write_pieces(beside.fd, bytes->data, bytes->size, sync, progress))
         status = tt_err_errno(TT_IO, "%s: cannot write", path);
     else if (sync && fsync(beside.fd) != 0)
         status = tt_err_errno(TT_IO, "%s: cannot sync", path);

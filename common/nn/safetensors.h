@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/buf.h"
+#include "common/base/progress.h"
 #include "common/base/status.h"
 
 enum { TT_ST_HEADER_MAX = 16 << 20 };
@@ -41,7 +42,7 @@ typedef struct tt_st tt_st_t; /* a parsed file, opaque */
 tt_status_t tt_st_encode(
     tt_buf_t *out, const tt_st_array_t *arrays, size_t array_count, const tt_st_meta_t *meta, size_t meta_count);
 /*  Write beside `path`, fsync when `sync`, rename; others may do so at the same time. TT_IO, with nothing left behind. */
-tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync);
+tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync, tt_progress_t progress);
 /*  Bytes of an element. */
 size_t tt_st_size(tt_st_type_t type);
 

@@ -98,9 +98,9 @@ typedef struct {
     tt_piece_t *owned_piece; /* after reading */
 } tt_snapshot_t;
 
-/*  Append the bytes to `out` / write `path` (renamed into place, synced to disk). */
+/*  Append the bytes to `out` / write `path` (renamed into place, synced to disk); gigabytes to a slow disk take minutes. */
 tt_status_t tt_snapshot_encode(const tt_snapshot_t *self, tt_buf_t *out);
-tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path);
+tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path, tt_progress_t progress);
 
 /*  Read bytes / a file. On entry *self says what is expected: tensor(s), param_count, opts with their names and counts, norm_count,
  *  reward_count, sum_count, envs, env_bytes, episodes_count, sets, replays; on TT_OK the rest is filled in and tt_snapshot_close is due.

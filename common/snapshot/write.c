@@ -220,13 +220,14 @@ tt_status_t tt_snapshot_encode(const tt_snapshot_t *self, tt_buf_t *out)
     return status;
 }
 
-tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path)
+tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path, tt_progress_t progress)
 {
     tt_buf_t bytes;
     tt_buf_init(&bytes, TT_SNAPSHOT_FILE_MAX);
     tt_status_t status = tt_snapshot_encode(self, &bytes);
+    tt_progress(progress);
     if (status == TT_OK)
-        status = tt_st_save(&bytes, path, true);
+        status = tt_st_save(&bytes, path, true, progress);
     tt_buf_free(&bytes);
     return status;
 }

@@ -45,6 +45,39 @@ static void s_holds(const char *path, const char *expected)
     tt_buf_free(&text);
 }
 
+static void s_count(void *ctx)
+{
+    (*(int *)ctx)++;
+}
+
+/*  Who waits hears of every piece that is there; of one that is not, nothing. */
+static void test_written_in_pieces(void **state)
+{
+    (void)state;
+    enum { SIZE = 2 * TT_FILE_PIECE + 5 };
+    char *bytes = calloc(1, SIZE);
+    int told = 0;
+    struct stat info;
+    const int fd = open("pieces", O_RDWR | O_CREAT, 0600);
+    assert_true(bytes && fd >= 0);
+    bytes[SIZE - 1] = 'e';
+    assert_true(tt_file_write_pieces(fd, bytes, SIZE, true, (tt_progress_t){s_count, &told}));
+    assert_int_equal(told, 3);
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_int_equal(info.st_size, SIZE);
+    char last = 0;
+    assert_int_equal(pread(fd, &last, 1, SIZE - 1), 1);
+    assert_int_equal(last, 'e');
+    assert_true(tt_file_write_pieces(fd, bytes, 0, true, (tt_progress_t){s_count, &told}));
+    assert_int_equal(told, 3);
+    const struct rlimit small = {SIZE + TT_FILE_PIECE + 1, s_usual.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_false(tt_file_write_pieces(fd, bytes, SIZE, false, (tt_progress_t){s_count, &told}));
+    assert_int_equal(told, 4);
+    close(fd);
+    free(bytes);
+}
+
 static void test_replaced_as_a_whole_or_not_at_all(void **state)
 {
     (void)state;
@@ -175,6 +208,7 @@ static void test_a_torn_line_of_the_log_stays_the_only_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_written_in_pieces, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_replaced_as_a_whole_or_not_at_all, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_saved_as_a_whole_and_over_nothing_unless_told, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_appended_to_on_a_line_of_its_own, s_setup, s_teardown),

@@ -187,7 +187,7 @@ static tt_status_t s_write_open(file_t *f, const char *format, checkpoint_t *out
     tt_buf_t bytes;
     tt_buf_init(&bytes, 1 << 20);
     assert_ok(tt_st_encode(&bytes, f->array, f->arrays, meta, 2));
-    assert_ok(tt_st_save(&bytes, f->path, false));
+    assert_ok(tt_st_save(&bytes, f->path, false, TT_NO_PROGRESS));
     tt_buf_free(&bytes);
     return checkpoint_open(out, f->path, "cpu");
 }

@@ -110,8 +110,10 @@ static void test_what_was_given(void **state)
     assert_int_equal(s_await(keep, &what, &disk), TT_AGAIN);
     s_check_pieces(keep, 3, 10);
     assert_int_equal(s_files(), 3); /* of three pieces each: the third makes it full */
+    const uint64_t moved = keep_moved(keep);
     s_give_snapshot(keep, 10);
     assert_ok(s_await(keep, &what, &disk));
+    assert_int_equal(keep_moved(keep), moved + 2); /* its only piece, and that it is in place */
     assert_string_equal(what.name, "00000010.safetensors");
     assert_int_equal(what.env_steps, 100);
     assert_int_equal(disk, 7 * 7);

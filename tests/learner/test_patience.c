@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "common/base/signals.h"
@@ -25,8 +26,32 @@ typedef struct {
     char failed[512], finished[4096]; /* texts of EVENTs */
 } stage_t;
 
-static pthread_mutex_t s_hanging = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t s_hanging = PTHREAD_MUTEX_INITIALIZER, s_syncing = PTHREAD_MUTEX_INITIALIZER;
 static stage_t s_stage; /* a test that fails leaves the learner's thread behind */
+
+/*  The disk's, of the learner: they come back when the test lets them. */
+static void s_hang(int fd, pthread_mutex_t *mutex)
+{
+    char link[64], path[512] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (readlink(link, path, sizeof path - 1) < 0 || !strstr(path, ".safetensors.tutti-"))
+        return;
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    if (size > 1000)
+        s_hang(fd, &s_hanging);
+    return syscall(SYS_write, fd, data, size);
+}
+
+int fsync(int fd)
+{
+    s_hang(fd, &s_syncing);
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static void s_on_event(void *ctx, const tt_msg_EVENT_t *event)
 {
@@ -153,6 +178,17 @@ static void s_let_it_look(stage_t *self)
     }
 }
 
+/*  Another learner, and an aggregator that nobody is: nothing is ever summed. */
+static void s_put_beside(stage_t *self, const fake_learner_t *other)
+{
+    fake_in(&self->run, other->member);
+    fake_member_t *aggregator = fake_add(&self->run, TT_PEER_AGGREGATOR, 0, 0);
+    snprintf(aggregator->data, sizeof aggregator->data, "ipc://%s/sock/nobody", self->run.dir);
+    fake_in(&self->run, aggregator);
+    fake_roster(&self->run, false, NULL);
+    fake_until(&self->run, fake_collector_to(&self->collector, self->learner.member)->credited, "it to know of that");
+}
+
 /*  It is, and leaves the run alone. Several of the coordinator's answers come within the time that a learner waits by itself. */
 static void test_a_batch_takes_long(void **state)
 {
@@ -168,6 +204,27 @@ static void test_a_batch_takes_long(void **state)
     s_close(self);
 }
 
+/*  As a learner at its snapshot, on a slow disk. The coordinator hears from it that it gets on; who waits for it leaves the run alone. */
+static void test_another_takes_long(void **state)
+{
+    (void)state;
+    stage_t *self = s_open("", 0);
+    fake_store_t nothing = {0};
+    fake_learner_t other;
+    fake_learner_open(&other, &self->run, &nothing, 1);
+    s_put_beside(self, &other);
+    fake_feed_t *feed = (fake_feed_t *)(uintptr_t)fake_collector_to(&self->collector, other.member);
+    feed->credited = true; /* with nothing, as nobody is there to say more */
+    self->collector.gate = 1;
+    fake_until(&self->run, strstr(self->learner.member->state, "waiting for SUM"), "it to wait for the other");
+    for (int i = 0; i < 6 * 4; i++) {
+        s_pass(self, STALL_S / 4);
+        s_let_it_look(self);
+    }
+    fake_learner_close(&other);
+    s_close(self);
+}
+
 /*  It asks to be let go, since another one is there to hold the weights; the coordinator never answers. */
 static void test_leaving_without_a_word(void **state)
 {
@@ -176,13 +233,7 @@ static void test_leaving_without_a_word(void **state)
     fake_store_t nothing = {0};
     fake_learner_t other;
     fake_learner_open(&other, &self->run, &nothing, 1);
-    fake_in(&self->run, other.member);
-    fake_member_t *aggregator =
-        fake_add(&self->run, TT_PEER_AGGREGATOR, 0, 0); /* nobody: there is nothing to sum yet */
-    snprintf(aggregator->data, sizeof aggregator->data, "ipc://%s/sock/nobody", self->run.dir);
-    fake_in(&self->run, aggregator);
-    fake_roster(&self->run, false, NULL);
-    fake_until(&self->run, fake_collector_to(&self->collector, self->learner.member)->credited, "it to know of that");
+    s_put_beside(self, &other);
     assert_int_equal(kill(getpid(), SIGTERM), 0);
     fake_until(&self->run, self->learner.member->drained, "DRAINED");
     s_pass(self, DRAIN_S - 3);
@@ -204,6 +255,28 @@ static void test_a_checkpoint_is_due(void **state)
     assert_int_equal(self->snapshots, 0);
     s_pass(self, 50);
     self->collector.gate = 3;
+    fake_until(&self->run, self->snapshots == 1, "a snapshot");
+    s_close(self);
+}
+
+/*  A disk that takes long is progress as long as it takes something; nothing else says so, as the learner stands still meanwhile. */
+static void test_a_disk_is_slow(void **state)
+{
+    (void)state;
+    stage_t *self = s_open("checkpoint: {every_s: 100, keep: 2}\n", 1);
+    const fake_member_t *learner = self->learner.member;
+    s_pass(self, 101);
+    pthread_mutex_lock(&s_hanging);
+    pthread_mutex_lock(&s_syncing);
+    self->collector.gate = 2;
+    fake_until(&self->run, strncmp(learner->state, "writing 0", 9) == 0, "a write that hangs");
+    s_pass(self, STALL_S);
+    const uint64_t before = learner->progress;
+    s_pass(self, STALL_S);
+    assert_int_equal(learner->progress, before); /* nor does it say so when nothing moves */
+    pthread_mutex_unlock(&s_hanging);
+    fake_until(&self->run, learner->progress > before, "a piece");
+    pthread_mutex_unlock(&s_syncing);
     fake_until(&self->run, self->snapshots == 1, "a snapshot");
     s_close(self);
 }
@@ -250,8 +323,10 @@ int main(void)
         cmocka_unit_test(test_first_weights_take_long),
         cmocka_unit_test(test_nothing_moves),
         cmocka_unit_test(test_a_batch_takes_long),
+        cmocka_unit_test(test_another_takes_long),
         cmocka_unit_test(test_leaving_without_a_word),
         cmocka_unit_test(test_a_checkpoint_is_due),
+        cmocka_unit_test(test_a_disk_is_slow),
         cmocka_unit_test(test_an_evaluation_hangs),
         cmocka_unit_test(test_the_time_is_up),
     };

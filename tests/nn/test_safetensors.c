@@ -71,7 +71,7 @@ static tt_status_t write_file(const char *path, size_t arrays, size_t metas, boo
     tt_buf_init(&out, 1 << 16);
     tt_status_t status = tt_st_encode(&out, s_arrays, arrays, s_meta, metas);
     if (status == TT_OK)
-        status = tt_st_save(&out, path, sync);
+        status = tt_st_save(&out, path, sync, TT_NO_PROGRESS);
     tt_buf_free(&out);
     return status;
 }

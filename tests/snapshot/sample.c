@@ -69,7 +69,7 @@ void sample_write_pieces(const char *folder, const char *name, uint64_t update, 
     snapshot.piece = piece;
     snapshot.pieces = pieces;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_ok(tt_snapshot_write(&snapshot, path));
+    assert_ok(tt_snapshot_write(&snapshot, path, TT_NO_PROGRESS));
 }
 
 void sample_write_best(const char *folder, uint64_t update, double return_mean)
@@ -79,7 +79,7 @@ void sample_write_best(const char *folder, uint64_t update, double return_mean)
     snapshot.bare = true;
     snapshot.return_mean = return_mean;
     snprintf(path, sizeof path, "%s/best.safetensors", folder);
-    assert_ok(tt_snapshot_write(&snapshot, path));
+    assert_ok(tt_snapshot_write(&snapshot, path, TT_NO_PROGRESS));
 }
 
 void sample_damage(const char *folder, const char *name)

@@ -202,7 +202,7 @@ static void *s_write(void *arg)
     bool ok = tt_buf_add(&bytes, zeros, sizeof zeros) == TT_OK;
     snprintf(path, sizeof path, "%s/final.safetensors", dir);
     for (int i = 0; i < TURNS && ok; i++) {
-        ok = tt_st_save(&bytes, path, false) == TT_OK &&
+        ok = tt_st_save(&bytes, path, false, TT_NO_PROGRESS) == TT_OK &&
              tt_checkpoint_alias(dir, "final.safetensors", TT_CHECKPOINT_BEST) == TT_OK;
         tt_checkpoints_keep(dir, 2, 12, NULL);
     }

@@ -238,7 +238,7 @@ static void test_a_bare_one_has_the_weights_alone(void **state)
     f->full.version[1].reward = NULL;
     f->full.version[0] = f->full.version[1];
     f->full.versions = 1;
-    assert_ok(tt_snapshot_write(&f->full, path));
+    assert_ok(tt_snapshot_write(&f->full, path, TT_NO_PROGRESS));
     tt_snapshot_info_t info;
     assert_ok(tt_snapshot_inspect(path, &info));
     assert_true(info.bare && info.update == 41 && info.return_mean == 123.5);
@@ -404,7 +404,7 @@ static void test_a_file_and_a_missing_one(void **state)
     char directory[] = "/tmp/tt_snapshot_XXXXXX", path[64];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/a.safetensors", directory);
-    assert_ok(tt_snapshot_write(&f->full, path));
+    assert_ok(tt_snapshot_write(&f->full, path, TT_NO_PROGRESS));
     tt_snapshot_t back = s_expect(&f->world);
     assert_ok(tt_snapshot_read(&back, path));
     assert_int_equal(back.update, 41);
