@@ -9,6 +9,17 @@
 #include "controller/rundir.h"
 #include "k8s/local/local.h"
 
+static bool s_has_snapshots(const char *folder)
+{
+    tt_checkpoint_updates_t found = {0};
+    char path[4200];
+    snprintf(path, sizeof path, "%s/" TT_CHECKPOINT_FINAL, folder);
+    tt_checkpoints_list(folder, &found);
+    const bool any = found.count > 0 || access(path, F_OK) == 0;
+    tt_checkpoint_updates_free(&found);
+    return any;
+}
+
 static void s_folder(char *out, size_t size, const char *run_dir)
 {
     char *of_job = local_checkpoints(run_dir);
@@ -16,6 +27,8 @@ static void s_folder(char *out, size_t size, const char *run_dir)
         snprintf(out, size, "%s", of_job);
     else
         snprintf(out, size, "%s/" TT_CHECKPOINTS, run_dir);
+    if (access(out, F_OK) != 0 && s_has_snapshots(run_dir))
+        snprintf(out, size, "%s", run_dir); /* it is that folder itself, or a copy of it */
     free(of_job);
 }
 
@@ -50,12 +63,23 @@ tt_status_t weights_of_run(char *path, size_t size, const char *run_dir, bool be
     return status;
 }
 
+/*  A copy of a run's is one, too, whatever it lacks besides. */
+static tt_status_t s_of_directory(char *path, size_t size, const char *operand, bool best)
+{
+    char folder[3600];
+    tt_rundir_t run;
+    s_folder(folder, sizeof folder, operand);
+    if (access(folder, F_OK) != 0)
+        TT_TRY(tt_rundir_find(&run, operand));
+    return weights_of_run(path, size, operand, best);
+}
+
 tt_status_t weights_of(char *path, size_t size, const char *operand, bool best)
 {
     struct stat info;
     const bool there = stat(operand, &info) == 0, file = strchr(operand, '/') || strstr(operand, ".safetensors");
     if (there && S_ISDIR(info.st_mode))
-        return weights_of_run(path, size, operand, best);
+        return s_of_directory(path, size, operand, best);
     if ((there || file) && best)
         return tt_err(TT_USAGE, "--best goes with a run, and %s is a file", operand);
     if (there || file) {

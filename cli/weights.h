@@ -10,5 +10,5 @@
  *  best mean return at a checkpoint, or with eval.every in an evaluation. A DIJob's coordinator had a directory of its own, in a volume. TT_NOT_FOUND: there is none
  *  yet; TT_DATA: none is whole. */
 tt_status_t weights_of_run(char *path, size_t size, const char *run_dir, bool best);
-/*  The same for RUN|FILE: a run's name or directory, or a checkpoint file. TT_USAGE: best of a file. */
+/*  The same for RUN|FILE: a run's name or directory, its folder of checkpoints, or a checkpoint file. TT_DENIED. TT_USAGE: best of a file. */
 tt_status_t weights_of(char *path, size_t size, const char *operand, bool best);

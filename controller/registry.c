@@ -226,6 +226,28 @@ tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void
     return status;
 }
 
+/*  The number of "demo-3" as a run of demo's; -1: it is none. */
+static long s_number(const char *name, const char *of)
+{
+    enum { DIGITS_MAX = 9 };
+    const size_t length = strlen(of);
+    if (strncmp(name, of, length) != 0 || name[length] != '-')
+        return -1;
+    const char *text = name + length + 1;
+    const size_t digits = strspn(text, "0123456789");
+    return digits && digits <= DIGITS_MAX && !text[digits] ? atol(text) : -1;
+}
+
+/*  Of those that are called so but for the number that each gets, the newest. */
+static const char *s_newest(const char *name, const char *const *live, size_t count)
+{
+    const char *newest = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (s_number(live[i], name) > (newest ? s_number(newest, name) : -1))
+            newest = live[i];
+    return newest;
+}
+
 bool registry_nearest(const char *name, char *out)
 {
     char **names = tt_array0(NAMES_MAX, sizeof *names), path[PATH_MAX];
@@ -235,7 +257,9 @@ bool registry_nearest(const char *name, char *out)
     for (size_t i = 0; i < count; i++)
         if (registry_look(names[i], path))
             live[live_count++] = names[i];
-    const char *near = tt_nearest(name, live, live_count);
+    const char *near = s_newest(name, live, live_count);
+    if (!near)
+        near = tt_nearest(name, live, live_count);
     if (near)
         snprintf(out, sizeof(tt_rundir_t){0}.name, "%s", near);
     free(live);

@@ -189,7 +189,11 @@ static tt_status_t s_err_none(const char *name)
 {
     char near[256], was[PATH_MAX];
     struct stat info;
-    if (stat(name, &info) == 0 && S_ISDIR(info.st_mode))
+    const bool there = stat(name, &info) == 0, shut = !there && errno == EACCES,
+               folder = there && S_ISDIR(info.st_mode);
+    if (shut || (folder && eaccess(name, R_OK | X_OK) != 0 && errno == EACCES))
+        return tt_err_errno(TT_DENIED, "%s", name);
+    if (folder)
         return tt_err(
             TT_NOT_FOUND, "%s is not the directory of a run (none of its files says so); 'tutti ps' lists them", name);
     if (registry_was(name, was))

@@ -114,6 +114,7 @@ void tt_beside_sweep(const char *folder, const char *ending)
 
 static tt_status_t s_begin(tt_beside_t *self, const char *path, bool folder)
 {
+    struct stat info;
     size_t length = strlen(path);
     self->fd = -1;
     self->folder = folder;
@@ -124,6 +125,10 @@ static tt_status_t s_begin(tt_beside_t *self, const char *path, bool folder)
         return tt_err(TT_INVALID, "%.64s...: the path is too long", path);
     memcpy(self->path, path, length);
     self->path[length] = '\0';
+    if (!folder && stat(self->path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        errno = EISDIR; /* the rename would say so too late, or in other words */
+        return s_err(self);
+    }
     s_sweep(self->path);
     return TT_OK;
 }

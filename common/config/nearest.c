@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "common/base/mem.h"
 
 enum { NAME_ROOM = 64 };
@@ -92,6 +93,17 @@ static size_t s_far(const char *wrong, const char *name)
            (strchr(name, '.') ? s_distance(wrong, name) : 0);
 }
 
+/*  "CartPole" of CartPole-v1. */
+static const char *s_going_on(const char *wrong, const char *const *names, size_t count)
+{
+    enum { LEAST = 3 };
+    const size_t length = strlen(wrong);
+    for (size_t i = 0; i < count && length >= LEAST; i++)
+        if (strncasecmp(names[i], wrong, length) == 0 && names[i][length] == '-')
+            return names[i];
+    return NULL;
+}
+
 const char *tt_nearest(const char *wrong, const char *const *names, size_t count)
 {
     const size_t length = strlen(wrong);
@@ -112,7 +124,7 @@ const char *tt_nearest(const char *wrong, const char *const *names, size_t count
     }
     if (leaf && !strchr(wrong, '.'))
         return leaf; /* the right word in the wrong place */
-    return best ? best : leaf;
+    return best ? best : leaf ? leaf : s_going_on(wrong, names, count);
 }
 
 size_t choices_split(char *text, const char *out[CHOICES_MAX])

@@ -253,6 +253,19 @@ static void test_where_it_cannot_be(void **state)
 }
 
 /*  Many processes replace one file again and again: it is always one of theirs, whole. */
+/*  Known before anything is written. */
+static void test_a_folder_is_no_file(void **state)
+{
+    (void)state;
+    tt_beside_t beside;
+    assert_int_equal(mkdir("folder", 0700), 0);
+    assert_int_not_equal(tt_beside_file(&beside, "folder", 0640), TT_OK);
+    assert_string_equal(tt_err_text(), "cannot write folder: Is a directory");
+    assert_int_not_equal(tt_beside_named(&beside, ".", 0640), TT_OK);
+    assert_string_equal(tt_err_text(), "cannot write .: Is a directory");
+    tt_beside_drop(&beside);
+}
+
 static void test_many_at_once(void **state)
 {
     (void)state;
@@ -289,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_swept, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_it_replaces, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_where_it_cannot_be, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_folder_is_no_file, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_at_once, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,7 @@ refused 64 "output file '../out'" "$TUTTI" task create -c "$me.c" -o ../out -t "
 refused 78 "--seed: seed: '-1' is below 0, which is the least" "$TUTTI" check CartPole-v1 --seed -1
 refused 78 "cuda:N and auto; did you mean 'cuda'?" "$TUTTI" check CartPole-v1 --set learner.device=GPU
 refused 78 "cuda:N and auto; did you mean 'cpu'?" "$TUTTI" check CartPole-v1 --set collector.device=CPU
+refused 66 "no bundled config or environment is called that; did you mean 'CartPole-v1'?" "$TUTTI" run CartPole
 refused 66 'nothere.so' "$TUTTI" envs ./nothere.so
 refused 64 'An id of Gymnasium' "$TUTTI" envs gym:
 before=$(ls)
@@ -58,6 +59,13 @@ refused 78 '--set: num_steps: the run has 64, now it is 7' "$TUTTI" resume remem
 refused 78 '--set: algorithm.name: the run has ppo, now it is dqn' "$TUTTI" resume remembers --set algorithm.name=dqn
 refused 78 "did you mean 'lstm'?" "$TUTTI" resume remembers --set network.rnn=LSTM
 refused 78 "--set: unknown key 'network.rn'" "$TUTTI" resume remembers --set network.rn=none
+
+# weights of a folder, and to one
+"$TUTTI" eval remembers/checkpoints --episodes 1 >out || fail "the folder of checkpoints is not taken: $(cat out)"
+mkdir empty
+refused 66 'empty is not the directory of a run' "$TUTTI" eval empty
+refused 74 'cannot write .: Is a directory' "$TUTTI" fetch remembers -o .
+refused 74 'cannot write empty: Is a directory' "$TUTTI" export remembers --onnx empty --force
 
 # names that a terminal would obey, in directories above a run's and in what was typed: nothing of them gets to it
 odd=$(printf 'p\033[31m\302\2331mq')

@@ -572,6 +572,18 @@ static void test_nearest(void **state)
     assert_null(tt_nearest("", names, 4));
 }
 
+/*  The first part of a name, where nothing is nearer. */
+static void test_nearest_that_goes_on(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"MountainCar-v0", "MountainCarContinuous-v0", "CartPole-v1", "carts"};
+    assert_string_equal(tt_nearest("CartPole", names, 4), "CartPole-v1");
+    assert_string_equal(tt_nearest("mountaincarcontinuous", names, 4), "MountainCarContinuous-v0");
+    assert_string_equal(tt_nearest("cart", names, 4), "carts");
+    assert_null(tt_nearest("Mountain", names, 4));
+    assert_null(tt_nearest("ab", (const char *const[]){"ab-c-d-e-f"}, 1));
+}
+
 /*  Only what can be a slip of the hand is suggested, and the likelier of two. */
 static void test_nearest_is_plausible(void **state)
 {
@@ -758,6 +770,7 @@ int main(void)
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_names_of_files),
         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest_that_goes_on),
         cmocka_unit_test(test_nearest_is_plausible),
         cmocka_unit_test(test_dump_reads_back),
         cmocka_unit_test(test_texts_and_quiet_keys),

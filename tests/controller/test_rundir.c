@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "common/base/mem.h"
 
 static ino_t s_synced[16]; /* what was written to the disk, in that order */
 static size_t s_syncs;
@@ -294,6 +295,39 @@ static void test_a_mark_lasts(void **state)
     assert_int_equal(s_syncs, 0);
 }
 
+/*  What 'tutti run --name demo' is said to be called, and is not. */
+static void test_a_name_without_its_number(void **state)
+{
+    (void)state;
+    tt_rundir_t run, found;
+    for (int i = 0; i < 11; i++)
+        assert_ok(tt_rundir_create(&run, NULL, "demo"));
+    assert_ok(tt_rundir_create(&run, NULL, "demo-two"));
+    assert_int_equal(tt_rundir_find(&found, "demo"), TT_NOT_FOUND);
+    assert_non_null(strstr(tt_err_text(), "no run 'demo'; did you mean 'demo-11'?"));
+}
+
+/*  Where we may not look, nothing is said of what is there. */
+static void test_a_directory_that_may_not_be_looked_at(void **state)
+{
+    (void)state;
+    tt_rundir_t found;
+    const uid_t me = geteuid();
+    assert_int_equal(mkdir("shut", 0700), 0);
+    assert_int_equal(mkdir("shut/below", 0700), 0);
+    if (me == 0 && (chmod(".", 0755) != 0 || seteuid(65534) != 0))
+        skip();
+    assert_true(me == 0 || chmod("shut", 0) == 0);
+    const tt_status_t itself = tt_rundir_find(&found, "shut");
+    char *words = tt_strdup(tt_err_text());
+    const tt_status_t below = tt_rundir_find(&found, "shut/below");
+    assert_true(me == 0 ? seteuid(0) == 0 : chmod("shut", 0700) == 0);
+    assert_int_equal(itself, TT_DENIED);
+    assert_string_equal(words, "shut: Permission denied");
+    assert_int_equal(below, TT_DENIED);
+    free(words);
+}
+
 static void test_a_run_that_was_moved_is_not_its_own_nearest(void **state)
 {
     (void)state;
@@ -339,6 +373,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_is_its_owners, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_of_one_that_cannot_be_registered, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_mark_lasts, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_name_without_its_number, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_directory_that_may_not_be_looked_at, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_was_moved_is_not_its_own_nearest, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
     };
