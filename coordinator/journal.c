@@ -231,7 +231,14 @@ static tt_status_t s_check_numbers(journal_t *self)
 
 static tt_status_t s_open(journal_t *self)
 {
+    enum {
+        PATH_MOST = 504
+    }; /* its MAX_PATHNAME, less what it puts behind the name; "unable to open", it says itself */
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (strlen(self->path) > PATH_MOST)
+        return tt_err(TT_INVALID,
+            "the path of journal.db has %zu bytes, and SQLite takes %d: the run's directory needs a shorter one",
+            strlen(self->path), PATH_MOST);
     if (sqlite3_open_v2(self->path, &self->db, flags, NULL) != SQLITE_OK)
         return s_fail(self);
     TT_TRY(s_ok(self, sqlite3_extended_result_codes(self->db, 1)));

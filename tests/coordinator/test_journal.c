@@ -380,6 +380,31 @@ static void test_what_the_system_refused_is_said(void **state)
     assert_non_null(strstr(tt_err_text(), "File too large"));
 }
 
+/*  A path that SQLite takes at the most, and one that is a letter longer: no file system's limit, so the words say whose. */
+static void test_a_path_too_long_for_sqlite(void **state)
+{
+    const place_t *place = *state;
+    enum { MOST = 504, PART = 100 };
+    char path[MOST + 2];
+    size_t used = (size_t)snprintf(path, sizeof path, "%s", place->dir);
+    while (used + PART + 20 < MOST) {
+        memset(path + used, 'd', PART);
+        path[used] = '/';
+        path[used += PART] = '\0';
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    memset(path + used, 'j', sizeof path - used);
+    path[used] = '/';
+    path[MOST + 1] = '\0';
+    journal_t *journal = NULL;
+    assert_int_equal(journal_open(&journal, path), TT_INVALID);
+    assert_string_equal(tt_err_text(),
+        "the path of journal.db has 505 bytes, and SQLite takes 504: the run's directory needs a shorter one");
+    path[MOST] = '\0';
+    assert_ok(journal_open(&journal, path));
+    journal_close(&journal);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +420,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_number_that_cannot_be_is_noticed, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_foreign_database_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_the_system_refused_is_said, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_path_too_long_for_sqlite, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
