@@ -85,6 +85,22 @@ static bool s_bundled(const char *name, char *out, size_t size)
     return *folder && !strchr(name, '/') && length < (int)size && access(out, F_OK) == 0;
 }
 
+/*  Their names end in their algorithm's. */
+bool recipe_beside(const recipe_t *self, const char *algorithm, char *out)
+{
+    enum { NAME_SIZE = 256 };
+    char path[sizeof self->path];
+    const char *slash = strrchr(self->path, '/'), *name = slash ? slash + 1 : self->path;
+    const char *dash = strrchr(name, '-');
+    if (!dash)
+        return false;
+    snprintf(out, NAME_SIZE, "%.*s", (int)strcspn(name, "."), name);
+    if (!s_bundled(out, path, sizeof path) || strcmp(path, self->path) != 0)
+        return false;
+    snprintf(out, NAME_SIZE, "%.*s-%.64s", (int)(dash - name), name, algorithm);
+    return s_bundled(out, path, sizeof path) && strcmp(path, self->path) != 0;
+}
+
 /*  ---- environments ---- */
 
 static bool s_is_env(const char *id)

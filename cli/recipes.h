@@ -20,6 +20,9 @@ typedef struct {
  *  TT_NOT_FOUND: neither; the text names the nearest. Whether the file can be read is not looked at. */
 tt_status_t recipe_find(recipe_t *out, const char *operand);
 
+/*  The bundled config of the same task by another algorithm, as cartpole-dqn beside cartpole-ppo, in out[256]; false: there is none. */
+bool recipe_beside(const recipe_t *self, const char *algorithm, char *out);
+
 /*  Is it the path of a shared object? */
 bool recipe_is_object(const char *text);
 

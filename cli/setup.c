@@ -610,6 +610,22 @@ static char *s_env_of(const tt_args_t *args, const recipe_t *recipe)
     return path ? path : tt_strdup(env);
 }
 
+/*  Of a bundled config's options, with another algorithm than its own: there may be one with that. */
+static void s_hint(const recipe_t *recipe, const char *const *sets, size_t count, tt_status_t status)
+{
+    static const char key[] = "algorithm.name=";
+    char name[256];
+    const char *algorithm = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(sets[i], key, sizeof key - 1) == 0)
+            algorithm = sets[i] + sizeof key - 1;
+    if (!algorithm || !recipe_beside(recipe, algorithm, name))
+        return;
+    char *why = tt_strdup(tt_err_text());
+    tt_err(status, "%s; with %s there is the bundled config %s", why, algorithm, name);
+    free(why);
+}
+
 tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path, const char *first)
 {
     recipe_t recipe;
@@ -629,6 +645,8 @@ tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const
         (*self_p)->note = tt_strdup(recipe.note);
     else if (recipe.hides)
         tt_err_wrap(status, "%s", recipe.note);
+    else
+        s_hint(&recipe, sets, count, status);
     free(env);
     free(sets);
     return status;

@@ -60,6 +60,11 @@ refused 78 '--set: algorithm.name: the run has ppo, now it is dqn' "$TUTTI" resu
 refused 78 "did you mean 'lstm'?" "$TUTTI" resume remembers --set network.rnn=LSTM
 refused 78 "--set: unknown key 'network.rn'" "$TUTTI" resume remembers --set network.rn=none
 
+# another algorithm than that of the bundled config, which has options of its own
+refused 78 'this is dqn; with dqn there is the bundled config cartpole-dqn' "$TUTTI" run CartPole-v1 --set algorithm.name=dqn
+refused 78 'this is dqn; with dqn there is the bundled config cartpole-dqn' "$TUTTI" run cartpole-a2c --set algorithm.name=dqn
+refused 78 "no algorithm 'dqm' (did you mean 'dqn'?)" "$TUTTI" run CartPole-v1 --set algorithm.name=dqm
+
 # weights of a folder, and to one
 "$TUTTI" eval remembers/checkpoints --episodes 1 >out || fail "the folder of checkpoints is not taken: $(cat out)"
 mkdir empty
