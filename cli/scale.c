@@ -14,6 +14,8 @@ static tt_status_t s_add(json_t *body, const char *text)
     const unsigned long count = equals ? strtoul(equals + 1, &end, 10) : 0;
     if (!equals || equals == text || equals[1] < '0' || equals[1] > '9' || *end || count > 65535)
         return tt_err(TT_USAGE, "'%s' is not ROLE=N, such as collector=3", text);
+    if (json_object_getn(body, text, (size_t)(equals - text)))
+        return tt_err(TT_USAGE, "'%s': %.*s is there already", text, (int)(equals - text), text);
     json_t *value = json_integer((json_int_t)count);
     return json_object_setn_new(body, text, (size_t)(equals - text), value) == 0
                ? TT_OK

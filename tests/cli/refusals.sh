@@ -65,6 +65,8 @@ refused 78 'this is dqn; with dqn there is the bundled config cartpole-dqn' "$TU
 refused 78 'this is dqn; with dqn there is the bundled config cartpole-dqn' "$TUTTI" run cartpole-a2c --set algorithm.name=dqn
 refused 78 "no algorithm 'dqm' (did you mean 'dqn'?)" "$TUTTI" run CartPole-v1 --set algorithm.name=dqm
 
+refused 64 "'collector=2': collector is there already" "$TUTTI" scale remembers collector=1 collector=2
+
 # weights of a folder, and to one
 "$TUTTI" eval remembers/checkpoints --episodes 1 >out || fail "the folder of checkpoints is not taken: $(cat out)"
 mkdir empty
