@@ -1,6 +1,7 @@
 /*  remove - a run's directory with all that it holds (common/base/tree.h); the mark goes last. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 #include "common/base/tree.h"
 #include "controller/mark.h"
@@ -31,10 +32,34 @@ static tt_status_t s_check(const tt_rundir_t *run, int dir)
                : tt_err(TT_DENIED, "%s is not the directory of a run: it is not removed", run->path);
 }
 
+typedef struct {
+    const tt_rundir_t *outer;
+    tt_status_t status;
+} inside_t;
+
+static void s_look_inside(void *ctx, const tt_rundir_t *run)
+{
+    inside_t *self = ctx;
+    const size_t length = strlen(self->outer->path);
+    const bool inside = strncmp(run->path, self->outer->path, length) == 0 && run->path[length] == '/';
+    if (self->status == TT_OK && inside && tt_rundir_live(run))
+        self->status = tt_err(TT_EXISTS, "run %s, in %s, is running; end it first with 'tutti stop %s'", run->name,
+            self->outer->path, run->name);
+}
+
+/*  A run of ours that somebody put into this one's directory, and that goes on. */
+static tt_status_t s_check_inside(const tt_rundir_t *run)
+{
+    inside_t self = {.outer = run, .status = TT_OK};
+    (void)tt_registry_each(s_look_inside, &self); /* without a registry there is nothing to know */
+    return self.status;
+}
+
 static tt_status_t s_remove_open(const tt_rundir_t *run, int dir)
 {
     int lock;
     TT_TRY(s_check(run, dir));
+    TT_TRY(s_check_inside(run));
     const tt_status_t status = tt_rundir_lock(run, &lock);
     if (status == TT_EXISTS)
         return tt_err(TT_EXISTS, "run %s is running; end it first with 'tutti stop %s'", run->name, run->name);

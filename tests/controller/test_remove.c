@@ -243,6 +243,23 @@ static void test_what_is_mounted_below_stays(void **state)
     assert_false(s_is_there("run"));
 }
 
+/*  Somebody put one run into the directory of another, and it goes on. */
+static void test_a_run_inside_that_is_running(void **state)
+{
+    (void)state;
+    tt_rundir_t outer, inner;
+    int lock;
+    assert_ok(tt_rundir_create(&outer, "outer", "job"));
+    assert_ok(tt_rundir_create(&inner, "outer/deep/inner", "job"));
+    assert_ok(tt_rundir_lock(&inner, &lock));
+    assert_int_equal(tt_rundir_remove(&outer), TT_EXISTS);
+    assert_non_null(strstr(tt_err_text(), "run inner, in"));
+    assert_true(s_is_there("outer/.tutti-run") && s_is_there("outer/deep/inner/.tutti-run"));
+    close(lock);
+    assert_ok(tt_rundir_remove(&outer));
+    assert_false(s_is_there("outer"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_directory_that_was_there, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_another_users_run_gets_no_name, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_is_mounted_below_stays, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_inside_that_is_running, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
