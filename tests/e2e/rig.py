@@ -197,7 +197,7 @@ class World:
                 equal(summary[key], still[key], f"{key} {what}, {updates} updates")
 
     def check_same_bits(self, config, *sets):
-        """The same for any number of collectors, learners and threads, and on a device that computes as late as it may and has a replay's frames."""
+        """The same for any number of collectors, learners and threads, and on a device that computes as late as it may."""
         alone = self.train(config, *sets, seed=3)
         for collectors, learners, threads in ((2, 2, 1), (3, 4, 1), (1, 1, 2)):
             many = self.train(config, *sets, f"collector.replicas={collectors}", f"learner.replicas={learners}",
@@ -205,9 +205,7 @@ class World:
             for key in ("weights_sha256", "episodes", "return_mean"):
                 equal(many[key], alone[key], f"{key} with {collectors} collectors, {learners} learners, {threads} threads")
             equal([many["transitions"][key] for key in ("duplicated", "lost")], [0, 0], "duplicated, lost")
-        with open(config, encoding="utf-8") as file:
-            frames = ["replay.memory=both"] if "replay:" in file.read() else []
-        strict = self.train(config, *sets, *frames, seed=3, env={"TT_DEVICE": "cpu-strict"})
+        strict = self.train(config, *sets, seed=3, env={"TT_DEVICE": "cpu-strict"})
         equal(strict["weights_sha256"], alone["weights_sha256"], "weights on cpu-strict")
 
     def check_disturbed(self, config, name="run", env=None):
