@@ -11,6 +11,7 @@ import numpy
 SOURCE, BUILD = os.environ["TT_SOURCE_DIR"], os.environ["TT_BUILD_DIR"]
 ACT = os.path.join(BUILD, "tests", "export", "act")
 ROWS, NEAR = 500, 1e-5
+LARGE = 10000  # numbers of an observation beyond which, as of stacked screens, there are STEPS rows: each is many products already
 STEPS = 100  # rows of an episode, to a recurrent policy
 NUMPY = {"multi_binary": "int8", "discrete": "int64", "multi_discrete": "int64"}  # as Gymnasium has them
 
@@ -39,11 +40,12 @@ def page(first, run, folder):
 
 def observed(leaves, rng, checkpoint):
     """A batch of what an env may show, leaf by leaf."""
+    rows = STEPS if sum(leaf.elements for leaf in leaves) > LARGE else ROWS
     bytes_to = 1 + int(re.search(r"(?m)^  divisor: (\d+)$", config(checkpoint)[0])[1])
     for leaf in leaves:
-        shape, kind = (ROWS, *leaf.shape), leaf.kind
+        shape, kind = (rows, *leaf.shape), leaf.kind
         if leaf.n:
-            numbers = numpy.stack([rng.integers(first, first + n, ROWS) for n, first in zip(leaf.n, leaf.start)], 1).reshape(shape)
+            numbers = numpy.stack([rng.integers(first, first + n, rows) for n, first in zip(leaf.n, leaf.start)], 1).reshape(shape)
         elif kind.startswith("float"):
             numbers = rng.normal(0, 1.5, shape)
         elif kind.startswith("int"):
@@ -56,17 +58,17 @@ def observed(leaves, rng, checkpoint):
 def flattened(leaves, values):
     """As gymnasium.spaces.flatten does it."""
     def one(leaf, value):
-        value = value.reshape(ROWS, -1)
+        value = value.reshape(len(value), -1)
         if not leaf.n:
             return value
         return numpy.concatenate([numpy.eye(n)[value[:, i] - first] for i, (n, first) in enumerate(zip(leaf.n, leaf.start))], 1)
     return numpy.concatenate([one(leaf, value) for leaf, value in zip(leaves, values)], 1).astype(numpy.float32)
 
 
-def masks(parts, rng, folder):
+def masks(parts, rows, rng, folder):
     """For the discrete elements of an action: at least one choice of each is allowed."""
     choices = [n for part in parts for n in ([2] * part.elements if part.kind == "multi_binary" else part.n)]
-    found = numpy.concatenate([numpy.eye(n, dtype=numpy.uint8)[rng.integers(n, size=ROWS)] for n in choices], 1)
+    found = numpy.concatenate([numpy.eye(n, dtype=numpy.uint8)[rng.integers(n, size=rows)] for n in choices], 1)
     found |= rng.integers(2, size=found.shape, dtype=numpy.uint8)
     path = os.path.join(folder, "mask")
     found.tofile(path)
@@ -76,7 +78,7 @@ def masks(parts, rng, folder):
 def binary(checkpoint, flat, parts, valued, carry, *mask):
     """Heads, values (None without), what is carried on (so many numbers), and actions: an array each part."""
     done = subprocess.run([ACT, checkpoint, str(STEPS), *mask], input=flat.tobytes(), capture_output=True, check=True, timeout=60)
-    words = numpy.frombuffer(done.stdout, numpy.int32).reshape(ROWS, -1)
+    words = numpy.frombuffer(done.stdout, numpy.int32).reshape(len(flat), -1)
     sizes = [part.elements for part in parts]
     head = words.shape[1] - sum(sizes) - valued - carry
     floats = numpy.ascontiguousarray(words[:, :head + valued + carry]).view(numpy.float32)
@@ -92,12 +94,13 @@ def binary(checkpoint, flat, parts, valued, carry, *mask):
 def turns(values, recurrent):
     """What is given at once: all rows; to a recurrent policy a row of each episode, step by step."""
     steps = STEPS if recurrent else 1
-    return [[value.reshape(ROWS // steps, steps, *value.shape[1:])[:, step] for value in values] for step in range(steps)]
+    return [[value.reshape(len(value) // steps, steps, *value.shape[1:])[:, step] for value in values] for step in range(steps)]
 
 
 def in_order(answers):
     """Arrays of each turn as arrays of all rows."""
-    return [numpy.stack([numpy.asarray(array) for array in arrays], 1).reshape(ROWS, *arrays[0].shape[1:]) for arrays in zip(*answers)]
+    stacked = (numpy.stack([numpy.asarray(array) for array in arrays], 1) for arrays in zip(*answers))
+    return [array.reshape(array.shape[0] * array.shape[1], *array.shape[2:]) for array in stacked]
 
 
 def near(what, ours, wanted):

@@ -81,13 +81,13 @@ def check(run, folder):
         worst = max(worst, against.near(f"{name}: value", found["value"], value))
     tries = [({}, actions)]
     if "mask" in [entry.name for entry in session.get_inputs()] + [entry.name for entry in session.get_overridable_initializers()]:
-        mask, file = against.masks(parts, rng, folder)
+        mask, file = against.masks(parts, len(flat), rng, folder)
         tries.append(({"mask": mask.astype(bool)}, against.binary(path, flat, parts, valued, size, file)[3]))
     for mask, wanted in tries:
         found = asked(session, {**given, **mask})
         for part, own in zip(parts, wanted):
             ours = found[part.name]
-            assert ours.shape == (against.ROWS, *part.shape) and ours.dtype == against.NUMPY.get(part.kind, part.kind), (part.name, ours.dtype)
+            assert ours.shape == (len(flat), *part.shape) and ours.dtype == against.NUMPY.get(part.kind, part.kind), (part.name, ours.dtype)
             against.same(f"{name}: {part.name}", ours, own, part, head)
     check_meta(meta, path)
     remembers = check_carry(session, given)

@@ -26,7 +26,7 @@ def asked(policy, observation, parts, mask=None, greedy=True):
     """Of all rows: heads, values (of a policy without a critic the heads once more), states that are carried on, and actions, an array
     each part."""
     state, found = None, []
-    for *values, allowed in against.turns([*observation, numpy.zeros(against.ROWS) if mask is None else mask], policy.state_size):
+    for *values, allowed in against.turns([*observation, numpy.zeros(len(observation[0])) if mask is None else mask], policy.state_size):
         given, allowed = spaces.build(policy.obs_space, iter(values)), None if mask is None else allowed
         head, after = pair(policy, policy(given, state))
         actions, same = pair(policy, policy.act(given, greedy, allowed, state))
@@ -40,7 +40,7 @@ def asked(policy, observation, parts, mask=None, greedy=True):
 
 def one_of(policy, observation):
     """Without a batch it is the same policy; without a state an episode begins."""
-    zeros = policy.initial_state(against.ROWS)
+    zeros = policy.initial_state(len(observation[0]))
     alone, after = pair(policy, policy.act(spaces.build(policy.obs_space, (value[7] for value in observation)), state=policy.initial_state()))
     batch, all_after = pair(policy, policy.act(spaces.build(policy.obs_space, iter(observation)), state=zeros))
     without, _ = pair(policy, policy.act(spaces.build(policy.obs_space, iter(observation))))
@@ -67,7 +67,7 @@ def check_drawn(policy, observation, parts, mask, best):
     for part, (ours, _) in zip(parts, pairs):
         starts, choices = (part.start, part.n) if part.n else ([0] * part.elements, [2] * part.elements)
         for i, (n, first) in enumerate(zip(choices, starts) if mask is not None and ours.dtype.kind == "i" else ()):
-            assert mask[numpy.arange(against.ROWS), bit + ours[:, i] - first].all(), part.name
+            assert mask[numpy.arange(len(mask)), bit + ours[:, i] - first].all(), part.name
             bit += n
 
 
@@ -85,7 +85,7 @@ def check(run, folder):
         worst = max(worst, against.near(f"{name}: value", our_value, value))
     tries = [(None, actions)]
     if tutti_load.Checkpoint(path).setting("space", "mask") == "true":
-        mask, file = against.masks(parts, rng, folder)
+        mask, file = against.masks(parts, len(flat), rng, folder)
         tries.append((mask, against.binary(path, flat, parts, valued, policy.state_size, file)[3]))
     for mask, wanted in tries:
         for part, ours, own in zip(parts, asked(policy, observation, parts, mask)[3], wanted):
