@@ -20,6 +20,8 @@ import argparse
 import contextlib
 import ctypes
 import datetime
+import errno
+import glob
 import http.client
 import json
 import os
@@ -161,6 +163,17 @@ def s_in_network(pid):
     finally:
         os.close(home)
         os.close(there)
+
+
+def s_quota(path, wanted=None):
+    """Of a control group, read or written; None: its pod has gone."""
+    try:
+        with open(path, "w" if wanted else "r", encoding="ascii") as file:
+            return file.write(wanted) if wanted else file.read().split()[0]
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENODEV):
+            raise
+        return None
 
 
 class s_Connection(http.client.HTTPConnection):
@@ -529,6 +542,21 @@ class Cluster:
         with s_in_network(self.world["init"]):
             listener = socket.create_server((guard.ADDRESS, 0))
         return fake_metrics.FakeMetrics(self, listener)
+
+    @contextlib.contextmanager
+    def slowed(self, cores=0.1):
+        """Meanwhile each pod that there is, and has no limit of its own, gets so much of a core: one that trains while a test waits for
+        something else leaves it the rest."""
+        paths = [path for parent in guard.cgroup_parents() for name in ("cpu.max", "cpu.cfs_quota_us")  # v2, v1
+                 for path in glob.glob(f"{parent}/{self.world['mark']}/kubepods/*/pod*/{name}")]
+        slow = {path: quota for path in paths if (quota := s_quota(path)) in ("max", "-1")}
+        for path in slow:
+            s_quota(path, str(int(cores * 100000)))  # microseconds in each tenth of a second
+        try:
+            yield
+        finally:
+            for path, quota in slow.items():
+                s_quota(path, quota)
 
     # --- programs in the cluster's network
 

@@ -111,15 +111,16 @@ def test_a_long_job_is_scaled_and_its_weights_fetched(k8s):
     await_phase(k8s, "Running")
     log = lambda: k8s.logs("cartpole-coordinator")
     wait_for(lambda: "run: update " in log(), "the first updates", PATIENCE)
-    for command in commands(typed):
-        type_in(k8s, command)
-        if "--replicas=4" in command:
-            wait_for(lambda: "4 collectors" in log(), "four collectors", PATIENCE)
-    for command in commands(blocks("On a cluster", "scale.md")[0]):
-        said = type_in(k8s, command)
-    check(len(re.findall(r"^ +learner/\d+ ", said, re.M)) >= 2, f"two learners: {said}")
-    refused = k8s.kubectl("patch", "dijob", "cartpole", "--type=merge", "-p", '{"spec": {"learner": {"replicas": 3}}}', check=False)
-    check("spec.learner.replicas: Forbidden: expected at most maxReplicas" in refused.stderr, refused)
+    with k8s.slowed():
+        for command in commands(typed):
+            type_in(k8s, command)
+            if "--replicas=4" in command:
+                wait_for(lambda: "4 collectors" in log(), "four collectors", PATIENCE)
+        for command in commands(blocks("On a cluster", "scale.md")[0]):
+            said = type_in(k8s, command)
+        check(len(re.findall(r"^ +learner/\d+ ", said, re.M)) >= 2, f"two learners: {said}")
+        refused = k8s.kubectl("patch", "dijob", "cartpole", "--type=merge", "-p", '{"spec": {"learner": {"replicas": 3}}}', check=False)
+        check("spec.learner.replicas: Forbidden: expected at most maxReplicas" in refused.stderr, refused)
     # beyond the 150k steps at which the config's own schedule ends, the weights still change
     steps = lambda: [int(found) for found in re.findall(r"update \d+, (\d+) env steps", log())]
     wait_for(lambda: any(count > 200000 for count in steps()), lambda: log()[-500:], PATIENCE)
@@ -129,9 +130,10 @@ def test_a_long_job_is_scaled_and_its_weights_fetched(k8s):
         done = k8s.run_in(["bash", "-c", f"PATH={os.path.dirname(k8s.programs['kubectl'])}:$PATH; cd {k8s.tree} && "
                            f"{blocks('Get the weights')[0][0]}"], check=False)
         return done.stderr if done.returncode == 0 else None
-    said = wait_for(fetched, "weights of a run that trains", PATIENCE)
-    check("sha256" in said and os.path.getsize(f"{k8s.tree}/cartpole.safetensors") > 1000, said)
-    type_in(k8s, "kubectl delete hpa --all; kubectl delete dijob cartpole")
+    with k8s.slowed():
+        said = wait_for(fetched, "weights of a run that trains", PATIENCE)
+        check("sha256" in said and os.path.getsize(f"{k8s.tree}/cartpole.safetensors") > 1000, said)
+        type_in(k8s, "kubectl delete hpa --all; kubectl delete dijob cartpole")
     await_nothing(k8s)
 
 
@@ -169,7 +171,10 @@ def test_a_deadline_a_rest_an_end(k8s):
             log = lambda: k8s.kubectl("logs", "cartpole-coordinator", "-c", "di-container", check=False).stdout
             first = wait_for(lambda: re.search(r"update (\d+),", log()), "training to go on", PATIENCE)
             check(int(first[1]) >= before, f"went on at update {first[1]}, with a snapshot of {before}")
-        type_in(k8s, command)
+            with k8s.slowed():  # a minute
+                type_in(k8s, command)
+        else:
+            type_in(k8s, command)
     await_nothing(k8s)
     check(max(snapshots(folder)) > before, "what was learned after the rest is kept")
 
