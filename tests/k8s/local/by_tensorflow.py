@@ -17,16 +17,24 @@ if not os.path.exists(f"{VENV}/.complete"):
     print("SKIP: TensorFlow is not there (tools/test-venv)")
     sys.exit(77)
 
+# What its resolver makes of each TF_CONFIG of some folders, {"a folder": {"worker-0": ...}}. One process for all: to import TensorFlow is
+# three seconds of a core, and it looks at the environment when it is asked.
 READ = """
-import json, sys, tensorflow as tf
-resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-try:
-    spec = resolver.cluster_spec().as_dict()
-except Exception as error:
-    spec = str(error)
-with open(sys.argv[1] + f"/{resolver.task_type}-{resolver.task_id}", "w") as file:
-    json.dump({"spec": spec}, file)
+import json, os, sys, tensorflow as tf
+read = {folder: {} for folder in sys.argv[1:]}
+for folder, found in read.items():
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name)) as file:
+            os.environ["TF_CONFIG"] = file.read()
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        try:
+            spec = resolver.cluster_spec().as_dict()
+        except Exception as error:
+            spec = str(error)
+        found[f"{resolver.task_type}-{resolver.task_id}"] = {"spec": spec}
+print(json.dumps(read))
 """
+ENV = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
 def check(condition, text):
@@ -37,7 +45,7 @@ def check(condition, text):
 def s_run(folder, path, name):
     done = subprocess.run([TUTTI, "run", path, "--run-dir", os.path.join(folder, name)], capture_output=True, text=True, timeout=150 * SLOW,
                           env={**os.environ, "PATH": f"{VENV}/bin:{os.environ['PATH']}", "XDG_STATE_HOME": folder, "TERM": "dumb",
-                               "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"})
+                               **ENV})
     check(done.returncode == 0, f"{name}: {done.returncode}\n{done.stdout}{done.stderr}")
 
 
@@ -57,12 +65,12 @@ def s_samples(folder):
         check(all(word in text for word in words), text[-2000:])
 
 
-def s_read(folder, name, replicas, version="v1", **spec):
-    """{"worker-0": what TensorFlow read there}"""
+def s_given(folder, name, replicas, version="v1", **spec):
+    """A folder with what each replica has in TF_CONFIG, a file each."""
     out = os.path.join(folder, f"{name}-read")
     os.mkdir(out)
     template = {"spec": {"restartPolicy": "OnFailure", "containers": [
-        {"name": "tensorflow", "image": "x", "command": ["python3", "-c", READ, out]}]}}
+        {"name": "tensorflow", "image": "x", "command": ["sh", "-c", 'printenv TF_CONFIG >"$(mktemp "$0/XXXXXX")"', out]}]}}
     new = {"successPolicy": "AllWorkers", "runPolicy": {"cleanPodPolicy": "None"},
            "tfReplicaSpecs": {kind: {"replicas": count, "restartPolicy": "OnFailure", "template": template} for kind, count in replicas.items()}}
     old = {"replicaSpecs": [{"tfReplicaType": kind, "replicas": count, "template": template} for kind, count in replicas.items()]}
@@ -72,25 +80,27 @@ def s_read(folder, name, replicas, version="v1", **spec):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(job, file)
     s_run(folder, path, name)
-    read = {}
-    for place in os.listdir(out):
-        with open(os.path.join(out, place), encoding="utf-8") as file:
-            read[place] = json.load(file)
-    return read
+    return out
+
+
+def s_read(*folders):
+    done = subprocess.run([f"{VENV}/bin/python3", "-c", READ, *folders], capture_output=True, text=True, timeout=150 * SLOW,
+                          env={**os.environ, **ENV}, check=False)
+    check(done.returncode == 0, done.stderr)
+    return json.loads(done.stdout).values()
 
 
 def s_forms(folder):
-    read = s_read(folder, "dense", {"Worker": 2})
-    check({place: {kind: len(hosts) for kind, hosts in one["spec"].items()} for place, one in read.items()} ==
-          {"worker-0": {"worker": 2}, "worker-1": {"worker": 2}}, read)
-    check(read["worker-0"]["spec"] == read["worker-1"]["spec"], read)
-    read = s_read(folder, "old", {"MASTER": 1}, "v1alpha1", RuntimeId="x7f2")
-    hosts = read["master-0"]["spec"]["master"]
-    check(len(hosts) == 1 and hosts[0].startswith("old-master-x7f2-0:"), read)
-    read = s_read(folder, "sparse", {"Worker": 2}, enableDynamicWorker=True)
-    print("what TensorFlow makes of the sparse form:", json.dumps(read, sort_keys=True))
-    check(read["worker-0"]["spec"]["worker"][0].startswith("sparse-worker-0.default.svc:"), read)  # a list, as index 0 begins one
-    check(list(read["worker-1"]["spec"]["worker"]) == ["1"], read)
+    dense, old, sparse = s_read(s_given(folder, "dense", {"Worker": 2}), s_given(folder, "old", {"MASTER": 1}, "v1alpha1", RuntimeId="x7f2"),
+                                s_given(folder, "sparse", {"Worker": 2}, enableDynamicWorker=True))
+    check({place: {kind: len(hosts) for kind, hosts in one["spec"].items()} for place, one in dense.items()} ==
+          {"worker-0": {"worker": 2}, "worker-1": {"worker": 2}}, dense)
+    check(dense["worker-0"]["spec"] == dense["worker-1"]["spec"], dense)
+    hosts = old["master-0"]["spec"]["master"]
+    check(len(hosts) == 1 and hosts[0].startswith("old-master-x7f2-0:"), old)
+    print("what TensorFlow makes of the sparse form:", json.dumps(sparse, sort_keys=True))
+    check(sparse["worker-0"]["spec"]["worker"][0].startswith("sparse-worker-0.default.svc:"), sparse)  # a list, as index 0 begins one
+    check(list(sparse["worker-1"]["spec"]["worker"]) == ["1"], sparse)
 
 
 def main():
