@@ -42,6 +42,16 @@ class Again(unittest.TestCase):
         self.assertIn("slowest 1:", ran.stdout)
         self.assertEqual(self.named_flaky(), [])
 
+    def test_who_took_the_processors(self):
+        """Of what a test starts all that it waits for counts."""
+        self.add("a.idle", "true")
+        self.add("a.works", "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; true".replace("$", "\\$"))
+        ran = self.run_again("-j", "2")
+        self.assertEqual(ran.returncode, 0, ran.stdout)
+        seconds = {name: float(text) for text, _, name in map(str.split, ran.stdout.split("of a core took:\n")[1].splitlines())}
+        self.assertGreater(seconds["a.works"], 2 * seconds.get("a.idle", 0.0))
+        self.assertGreater(seconds["a.works"], 0.1)
+
     def test_fails_once(self):
         self.add("a.once", self.once("mark"))
         self.add("a.onceandmore", "true")
