@@ -2,6 +2,7 @@
 """The tests' own Kubernetes: pods, logs, names and service addresses work in it, two stand side by side, parts can be
 stopped, and nothing is left of one whose owner was killed."""
 
+import glob
 import json
 import os
 import signal
@@ -93,6 +94,25 @@ def test_an_image_of_an_oci_archive(k8s):
     k8s.apply(pod)
     s_await_phase(k8s, "said", "Succeeded")
     check(k8s.kubectl("logs", "said").stdout == "said\n", "its log")
+
+
+def test_pods_are_slowed_for_a_while(k8s):
+    k8s.apply(s_pod("busy", "while :; do :; done"))
+    s_await_phase(k8s, "busy", "Running")
+    uid = k8s.get(f"{POD}/busy")["metadata"]["uid"]
+    (group,) = (path for parent in guard.cgroup_parents() for path in glob.glob(f"{parent}/{k8s.world['mark']}/kubepods/*/pod{uid}")
+                if os.path.exists(f"{path}/cpu.cfs_quota_us") or os.path.exists(f"{path}/cpu.max"))
+
+    def held_back():
+        with open(f"{group}/cpu.stat", encoding="ascii") as file:
+            return int(dict(map(str.split, file))["nr_throttled"])
+    check(held_back() == 0, "a pod without a limit has all that there is")
+    with k8s.slowed():
+        wait_for(lambda: held_back() > 2, "it to be held back")
+    quota = next(path for name in ("cpu.max", "cpu.cfs_quota_us") if os.path.exists(path := f"{group}/{name}"))
+    with open(quota, encoding="ascii") as file:
+        check(file.read().split()[0] in ("max", "-1"), "no limit is left")
+    k8s.kubectl("delete", "pod", "busy", "--now")
 
 
 def test_extended_resources(k8s):
@@ -268,7 +288,8 @@ def test_people_start_and_end_one_by_hand():
 
 
 cluster.main(test_a_pod_succeeds_and_its_log_is_read, test_names_and_service_addresses,
-             test_pods_reach_the_api_as_their_account, test_an_image_of_an_oci_archive, test_extended_resources,
+             test_pods_reach_the_api_as_their_account, test_an_image_of_an_oci_archive, test_pods_are_slowed_for_a_while,
+             test_extended_resources,
              test_parts_can_be_stopped, test_two_side_by_side_and_what_they_count, test_a_fake_kubelet_moves_pods,
              test_an_autoscaler_follows_a_fake_metrics_api,
              test_nothing_is_left_when_the_owner_is_killed, test_a_guard_that_is_killed_takes_its_world_along,
