@@ -53,6 +53,7 @@ static tt_status_t s_network(model_t *self)
     spec.sets = self->shape.sets;
     spec.ride = self->shape.ride;
     TT_TRY(tt_device_open_wish(&self->device, self->train.learner.device, self->threads));
+    TT_TRY(tt_device_precision(self->device, (tt_precision_t)self->train.learner.precision));
     TT_TRY(tt_stream_new(&self->stream, self->device));
     TT_TRY(tt_net_new(&self->net, self->device, &spec));
     self->params = tt_net_param_count(&spec);

@@ -59,6 +59,7 @@ typedef struct {
     struct {
         uint32_t replicas, shards, threads;
         char device[32]; /* in words: tt_device_open_wish */
+        int precision;   /* tt_precision_t                */
     } learner;
     struct {
         uint32_t replicas; /* 0 = 1 when there can be more than one learner     */

@@ -1,6 +1,7 @@
 #include "common/job/fit.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include "common/base/limits.h"
 #include "common/job/encoder.h"
@@ -330,9 +331,19 @@ static tt_status_t s_check_device(const char *wish)
     return tt_err(status, "%s%s", why, tt_meant(meant, strcasecmp(wish, "gpu") ? wish : "cuda", "cpu|cuda|auto"));
 }
 
+/*  A run's bits would hang on which of its learners has a card. Whether `auto` finds one is seen when it looks. */
+static tt_status_t s_check_precision(const tt_train_cfg_t *cfg)
+{
+    if (cfg->learner.precision == TT_EXACT || strcmp(cfg->learner.device, "cpu") != 0)
+        return TT_OK;
+    return tt_err(TT_INVALID, "%s wants a card, and learner.device is cpu, which is exact: say learner.device: cuda",
+        tt_precision_name((tt_precision_t)cfg->learner.precision));
+}
+
 static tt_status_t s_check_all(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     TT_TRY(s_blame(config, "learner.device", s_check_device(cfg->learner.device)));
+    TT_TRY(s_blame(config, "learner.precision", s_check_precision(cfg)));
     TT_TRY(s_blame(config, "collector.device", s_check_device(cfg->collector.device)));
     TT_TRY(s_blame(config, "algorithm.name", s_check_actor(cfg, columns)));
     TT_TRY(s_blame(config, "actor.groups", s_check_groups(cfg, columns)));

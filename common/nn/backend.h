@@ -216,6 +216,8 @@ typedef struct tt_backend_ops {
     tt_status_t (*open)(tt_device_t **self_p, int number, uint32_t lanes);
     void (*close)(tt_device_t *self);
     const char *(*describe)(const tt_device_t *self);
+    /*  Never TT_EXACT; NULL: it can do nothing else. */
+    tt_status_t (*precision)(tt_device_t *self, tt_precision_t precision);
 
     /*  Zeroed device memory, aligned to 64 bytes. */
     tt_status_t (*alloc)(tt_device_t *self, void **out, size_t bytes);
@@ -239,7 +241,7 @@ typedef struct tt_backend_ops {
 
 /*  What a backend in a library of its own was compiled against: everything in this header, and the limits in it. One more with each
  *  change of them. late.c asks the library for it, and for the version of Tutti. */
-enum { TT_BACKEND_ABI = 4 };
+enum { TT_BACKEND_ABI = 5 };
 
 /*  The backends there are, NULL-terminated (backends.c). */
 extern const tt_backend_ops_t *const tt_backends[];

@@ -87,6 +87,23 @@ tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t
         self_p, strcmp(parsed.backend, tt_backends[0]->name) ? parsed.backend : NULL, parsed.number, lanes);
 }
 
+const char *tt_precision_name(tt_precision_t precision)
+{
+    static const char *const names[] = {[TT_EXACT] = "exact", [TT_TF32] = "tf32", [TT_BF16] = "bf16"};
+    return names[precision];
+}
+
+tt_status_t tt_device_precision(tt_device_t *self, tt_precision_t precision)
+{
+    if (precision == TT_EXACT)
+        return TT_OK;
+    if (!self->ops->precision)
+        return tt_err(TT_UNSUPPORTED,
+            "%s: it can only compute exactly; %s wants a card (learner.device: cuda), or say learner.precision: exact",
+            tt_device_name(self), tt_precision_name(precision));
+    return self->ops->precision(self, precision);
+}
+
 void tt_device_close(tt_device_t **self_p)
 {
     if (*self_p)

@@ -114,6 +114,11 @@ static const char *s_describe(const tt_device_t *self)
     return s_of(self)->there->describe(self);
 }
 
+static tt_status_t s_precision(tt_device_t *self, tt_precision_t precision)
+{
+    return s_said(s_of(self), s_of(self)->there->precision(self, precision));
+}
+
 static tt_status_t s_alloc(tt_device_t *self, void **out, size_t bytes)
 {
     return s_said(s_of(self), s_of(self)->there->alloc(self, out, bytes));
@@ -164,11 +169,11 @@ static void s_net_free(tt_net_t *net)
     s_of(net->device)->there->net_free(net);
 }
 
-#define LATE(name_, open_)                                                                                            \
-    {                                                                                                                 \
-        .name = (name_), .open = (open_), .close = s_close, .describe = s_describe, .alloc = s_alloc, .free = s_free, \
-        .room = s_room, .stream_new = s_stream_new, .stream_free = s_stream_free, .queue = s_queue, .sync = s_sync,   \
-        .wait = s_wait, .net_new = s_net_new, .net_free = s_net_free                                                  \
+#define LATE(name_, open_)                                                                                          \
+    {                                                                                                               \
+        .name = (name_), .open = (open_), .close = s_close, .describe = s_describe, .precision = s_precision,       \
+        .alloc = s_alloc, .free = s_free, .room = s_room, .stream_new = s_stream_new, .stream_free = s_stream_free, \
+        .queue = s_queue, .sync = s_sync, .wait = s_wait, .net_new = s_net_new, .net_free = s_net_free              \
     }
 
 const tt_backend_ops_t tt_cuda_backend = LATE("cuda", s_open_cuda);

@@ -690,12 +690,12 @@ static void s_check_run(const expected_t *e, const tt_net_t *net, const cuda_enc
     const cuda_rows_t from = {.count = count, .rows = rows, .bytes = bytes, .row = numbers};
     float *d = s_put_floats(e->d + first * e->width, count * e->width);
     void *memory = s_room(cuda_encoder_bytes(encoder, count, true));
-    const float *out = cuda_encoder_forward(encoder, s_stream, params, &from, memory);
+    const float *out = cuda_encoder_forward(encoder, s_stream, &(cuda_dense_t){.fast = NULL}, params, &from, memory);
     float *got = s_get(out, count * e->width * sizeof *got);
     char words[100];
     snprintf(words, sizeof words, "%u layers, %u rows, shards %u-%u", e->spec->tower[e->t].layers, e->rows, lo, hi);
     ops_assert_same(e->out + first * e->width, got, count * e->width, "cuda", words);
-    cuda_encoder_backward(encoder, s_stream, params, &grads.run, d, memory);
+    cuda_encoder_backward(encoder, s_stream, &(cuda_dense_t){.fast = NULL}, params, &grads.run, d, memory);
     s_wait();
     s_check_grads(e, net, &grads, words);
     free(got);

@@ -318,10 +318,56 @@ def test_no_driver(world):
     check("or say cpu (learner.device" in failed.stdout, failed.stdout)
 
 
+def test_precision(world):
+    """Other weights than the CPU's, and the same ones however shards are split, with graphs and without. On a real card networks as small as
+    these are exact (tests/gpu/run has larger ones)."""
+    for env, network in (("CartPole-v1", "{hidden: [64, 64]}"), (f"{PLUGINS}/catch.so", "{encoder: [conv 4 3x3 pad 1, dense 32 relu]}"),
+                         ("CartPoleNoVel-v1", "{encoder: [dense 32 tanh], rnn: lstm, rnn_size: 32}")):
+        config = world.config(f"env: {env}\nnum_envs: 8\nnum_steps: 32\nalgorithm: {{name: ppo, epochs: 2, minibatch_size: 128}}\n"
+                              f"network: {network}\nlearner: {{shards: 4}}\nstop: {{env_steps: 768}}\n")
+        exact = world.train(config, seed=3)
+        for precision in ("tf32", "bf16"):
+            fast = (f"learner.device={CARD}", f"learner.precision={precision}")
+            one = world.train(config, *fast, seed=3)
+            check(one["weights_sha256"] != exact["weights_sha256"], f"{precision}, {env}: nothing was rounded")
+            check(f", {precision} by cuBLASLt " in s_logs(one["run_dir"]), s_logs(one["run_dir"]))
+            for what, two in (("two learners", world.train(config, *fast, "learner.replicas=2", seed=3)),
+                              ("no graphs", world.train(config, *fast, seed=3, env={"TT_CUDA_GRAPHS": "off"}))):
+                equal(two["weights_sha256"], one["weights_sha256"], f"weights, {precision}, {env}, {what}")
+
+
+def test_precision_refused(world):
+    config = world.config()
+    for sets, code, words in ((("learner.precision=tf32",), 78, "learner.precision: tf32 wants a card, and learner.device is cpu"),
+                              (("learner.precision=half", f"learner.device={CARD}"), 78, "exact")):
+        refused = world.tutti("check", config, *(word for key in sets for word in ("--set", key)))
+        equal(refused.returncode, code, f"exit code; {refused.stderr}")
+        check(words in refused.stderr, refused.stderr)
+    auto = ("--set", "learner.device=auto", "--set", "learner.precision=bf16")
+    failed = world.tutti("run", config, *auto, env={"CUDA_VISIBLE_DEVICES": ""})
+    equal(failed.returncode, 69, f"exit code; {failed.stderr}")
+    check("it can only compute exactly; bf16 wants a card" in failed.stdout, failed.stdout)
+    missing = world.tutti("run", config, "--set", f"learner.device={CARD}", "--set", "learner.precision=tf32", env={"TT_SIMT_LT": "missing"})
+    equal(missing.returncode, 69, f"exit code; {missing.stderr}")
+    check("there is no cuBLASLt" in missing.stdout, missing.stdout)
+
+
+def test_from_precision_to_exact(world):
+    """A run whose card is gone goes on without it."""
+    process, run_dir = world.start_run(world.config(), f"learner.device={CARD}", "learner.precision=tf32", ENDLESS, seed=3)
+    world.await_steps(run_dir, 4 * BATCH, process)
+    stopped = world.stop(process, run_dir)
+    end = f"stop.env_steps={stopped['env_steps'] + 4 * BATCH}"
+    kept = world.tutti("resume", run_dir, "--set", "learner.device=cpu", "--set", end)
+    check("learner.precision" in kept.stderr, f"it says that the run's precision wants a card: {kept.stderr}")
+    world.resume(run_dir, "learner.device=cpu", "learner.precision=exact", end)
+
+
 WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_encoder, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
          test_a_replay_beside_the_cpu,
          test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_recurrent, test_collectors_dqn, test_a_collector_on_a_card_beside_the_cpu, test_eval)
-FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_room_for_a_replay, test_no_driver,
+FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_room_for_a_replay, test_no_driver, test_precision, test_from_precision_to_exact,
+           test_precision_refused,
            test_a_collectors_card_is_lost, test_no_card_where_a_collector_joins, test_the_collectors_card_is_lost, test_no_card_for_collectors,
            test_no_driver_for_collectors)
 main(*WHOLE, *(FAILING if CARD == "cuda-sim" else ()))

@@ -25,6 +25,13 @@ class Run(unittest.TestCase):
         self.assertEqual(len(report["results"]), 10)
         self.assertTrue(all(result["passed"] and "output" not in result for result in report["results"]))
 
+    def test_fast(self):
+        done = run("--card", "cuda-sim", "--only", "fast", "--turns", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = [result["name"] for result in json.loads(done.stdout)["results"]]
+        self.assertEqual(names, ["fast.products.0", *(f"fast.{precision}.{what}" for precision in ("tf32", "bf16")
+                                                      for what in ("rounded", "again", "two-learners", "graphs-off"))])
+
     def test_fails(self):
         """A card that does not compute is found, by name and with its words."""
         done = run("--card", "cuda-sim", "--only", "graphs-off", TT_SIMT_FAIL="launch:3")

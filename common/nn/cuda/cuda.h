@@ -10,6 +10,7 @@
 #include <cuda_runtime_api.h>
 #include "common/nn/backend.h"
 #include "common/nn/cuda/encoder.h"
+#include "common/nn/cuda/fast.h"
 #include "common/nn/cuda/kernels.h"
 #include "common/nn/cuda/kernels_recurrent.h"
 
@@ -45,6 +46,7 @@ typedef struct {
     uint32_t lands, land_room;
     cuda_stream_t *streams;
     cuda_graphs_t *graphs; /* owned */
+    cuda_fast_t *fast;     /* owned; NULL: everything is exact */
     cuda_room_t frames;    /* of the table that was put last, and which rows show them */
     uint64_t freed;        /* how often device memory was given back */
     bool lost;             /* the card failed: nothing more is asked of it */
@@ -74,7 +76,7 @@ extern const tt_backend_ops_t cuda_backend;
 /*  What CUDA said, as a status with words: what was tried, why it failed and what to do. After a failure that ends all use of the card
  *  the device is lost. TT_OK on success. */
 tt_status_t cuda_said(cuda_device_t *self, cudaError_t code, const char *what);
-/*  Of the launches since the last call. */
+/*  Of the launches since the last call, and whether the card is still there. */
 tt_status_t cuda_launched(cuda_device_t *self, const char *what);
 tt_status_t cuda_alloc(cuda_device_t *self, void **out, size_t bytes);
 void cuda_free(cuda_device_t *self, void *memory);
@@ -157,6 +159,7 @@ typedef struct {
     const cuda_net_t *net;
     cuda_device_t *device;
     uint32_t rows;
+    cuda_dense_t dense;
     float *x;                                    /* [rows][obs] */
     float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [rows][units] */
     const float *last[TT_TOWERS_MAX];            /* [rows][gives] of trunks */

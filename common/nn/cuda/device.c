@@ -56,14 +56,15 @@ tt_status_t cuda_said(cuda_device_t *self, cudaError_t code, const char *what)
     return status;
 }
 
-tt_status_t cuda_launched(cuda_device_t *self, const char *what)
-{
-    return cuda_said(self, cudaGetLastError(), what);
-}
-
 static tt_status_t s_lost(const cuda_device_t *self)
 {
     return self->lost ? tt_err(TT_DEVICE, "%s", self->why) : TT_OK;
+}
+
+tt_status_t cuda_launched(cuda_device_t *self, const char *what)
+{
+    TT_TRY(cuda_said(self, cudaGetLastError(), what));
+    return s_lost(self);
 }
 
 /* ---- open ---------------------------------------------------------------------------------------------------------- */
@@ -106,12 +107,24 @@ static void s_close(tt_device_t *device)
 {
     cuda_device_t *self = (cuda_device_t *)device;
     TT_CHECK(!self->streams);
+    cuda_fast_free(self->fast);
     cuda_free(self, self->frames.memory);
     cuda_graphs_free(self->graphs);
     cuda_staging_clear(&self->staging);
     cudaStreamDestroy(self->work);
     free(self->land);
     free(self);
+}
+
+/*  Its products may be other ones from now on: asked before a network is made. */
+static tt_status_t s_precision(tt_device_t *device, tt_precision_t precision)
+{
+    cuda_device_t *self = (cuda_device_t *)device;
+    TT_CHECK(!self->fast);
+    TT_TRY(cuda_fast_new(&self->fast, device, precision));
+    const size_t at = strlen(self->name);
+    snprintf(self->name + at, sizeof self->name - at, "%s", cuda_fast_words(self->fast));
+    return TT_OK;
 }
 
 static const char *s_describe(const tt_device_t *self)
@@ -260,6 +273,7 @@ const tt_backend_ops_t cuda_backend = {
     .open = s_open,
     .close = s_close,
     .describe = s_describe,
+    .precision = s_precision,
     .alloc = s_alloc,
     .free = s_free,
     .room = s_room,

@@ -7,6 +7,7 @@
 typedef struct {
     const cuda_encoder_t *self;
     cudaStream_t stream;
+    const cuda_dense_t *dense;
     const float *params;
     const cuda_rows_t *read; /* forward */
     const cuda_run_t *run;   /* back    */
@@ -139,7 +140,7 @@ static void s_dense(const turn_t *turn)
         .c = turn->y,
         .c_row = units,
         .bias = turn->params + turn->op->bias_at};
-    cuda_gemm(turn->stream, &job);
+    cuda_dense(turn->dense, turn->stream, &job);
 }
 
 static void s_norm(const turn_t *turn)
@@ -287,7 +288,7 @@ static void s_dense_back(const turn_t *turn)
         .d_row = units,
         .at = turn->op->weight_at,
         .bias_at = turn->op->bias_at};
-    cuda_outer(turn->stream, turn->run, &grads);
+    cuda_dense_grads(turn->dense, turn->stream, turn->run, &grads);
     const cuda_gemm_t job = {.kind = kinds[turn->in->act],
         .m = turn->rows,
         .n = inputs,
@@ -303,7 +304,7 @@ static void s_dense_back(const turn_t *turn)
         .h = turn->x,
         .h_row = inputs};
     if (turn->d_x)
-        cuda_gemm(turn->stream, &job);
+        cuda_dense(turn->dense, turn->stream, &job);
 }
 
 static void s_norm_back(const turn_t *turn)
@@ -397,10 +398,10 @@ static const struct {
     [TT_LAYER_EMBED] = {s_embed, s_embed_back},
 };
 
-const float *cuda_encoder_forward(
-    const cuda_encoder_t *self, cudaStream_t stream, const float *params, const cuda_rows_t *rows, void *memory)
+const float *cuda_encoder_forward(const cuda_encoder_t *self, cudaStream_t stream, const cuda_dense_t *dense,
+    const float *params, const cuda_rows_t *rows, void *memory)
 {
-    turn_t turn = {.self = self, .stream = stream, .params = params, .read = rows, .rows = rows->count};
+    turn_t turn = {.self = self, .stream = stream, .dense = dense, .params = params, .read = rows, .rows = rows->count};
     encoder_memory(self, rows->count, false, memory, &turn.memory);
     s_read(&turn);
     for (uint32_t s = 0; s < self->steps; s++) {
@@ -416,10 +417,11 @@ static uint32_t s_rows(const cuda_run_t *run)
     return (uint32_t)((uint64_t)run->hi * run->rows / run->shards - (uint64_t)run->lo * run->rows / run->shards);
 }
 
-void cuda_encoder_backward(const cuda_encoder_t *self, cudaStream_t stream, const float *params, const cuda_run_t *run,
-    const float *d, void *memory)
+void cuda_encoder_backward(const cuda_encoder_t *self, cudaStream_t stream, const cuda_dense_t *dense,
+    const float *params, const cuda_run_t *run, const float *d, void *memory)
 {
-    turn_t turn = {.self = self, .stream = stream, .params = params, .run = run, .rows = s_rows(run), .d_last = d};
+    turn_t turn = {
+        .self = self, .stream = stream, .dense = dense, .params = params, .run = run, .rows = s_rows(run), .d_last = d};
     encoder_memory(self, turn.rows, true, memory, &turn.memory);
     for (uint32_t s = self->steps; s-- > 0;) {
         s_set(&turn, &self->step[s]);

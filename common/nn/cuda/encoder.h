@@ -6,13 +6,14 @@
  *
  *  Memory:  `memory` is device memory of cuda_encoder_bytes() for as many rows or more, aligned to 256; forward and backward of the
  *           same rows get the same, and nobody else writes it in between. Views may take turns in it, the trained one last.
- *  Bits:    those of cpu/encoder.c, whatever the rows of a run are.
+ *  Bits:    those of cpu/encoder.c, whatever the rows of a run are, unless `dense` says otherwise of dense layers.
  *  Threads: the device's owner; the calls queue on the stream and do not wait. */
 #pragma once
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "common/nn/cuda/fast.h"
 #include "common/nn/cuda/kernels.h"
 #include "common/nn/nn.h"
 
@@ -39,10 +40,10 @@ size_t cuda_encoder_bytes(const cuda_encoder_t *self, uint32_t rows, bool back);
 
 /*  Rows through all layers, with the parameters of a set. Returns what it gives, [rows][width], in `memory`. `memory` may be
  *  as large as for the way forward alone if no backward follows. */
-const float *cuda_encoder_forward(
-    const cuda_encoder_t *self, cudaStream_t stream, const float *params, const cuda_rows_t *rows, void *memory);
+const float *cuda_encoder_forward(const cuda_encoder_t *self, cudaStream_t stream, const cuda_dense_t *dense,
+    const float *params, const cuda_rows_t *rows, void *memory);
 
 /*  d: [rows of the run][width], what came to what it gave, with the derivative of that activation applied. The gradients of its tensors
  *  are written in every shard of the run, 0 in those without rows. `memory` is as forward left it for exactly the rows of the run. */
-void cuda_encoder_backward(const cuda_encoder_t *self, cudaStream_t stream, const float *params, const cuda_run_t *run,
-    const float *d, void *memory);
+void cuda_encoder_backward(const cuda_encoder_t *self, cudaStream_t stream, const cuda_dense_t *dense,
+    const float *params, const cuda_run_t *run, const float *d, void *memory);

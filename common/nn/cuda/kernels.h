@@ -30,6 +30,13 @@ typedef struct {
     uint32_t length; /* 0: rows are by themselves */
 } cuda_run_t;
 
+/*  The first row of a shard in the minibatch. */
+static inline uint32_t cuda_first_row(const cuda_run_t *run, uint32_t shard)
+{
+    const uint32_t length = run->length ? run->length : 1;
+    return (uint32_t)((uint64_t)shard * (run->rows / length) / run->shards) * length;
+}
+
 enum { CUDA_BLOCK = 32 }; /* TT_BLOCK of nn.h, which is C alone: tests/cuda/test_kernels.c compares them */
 
 /*  The run in blocks of TT_BLOCK rows as a loss sees them: a shard begins with a new one, and its last may be short. Numbers per
@@ -99,6 +106,12 @@ void cuda_rows_of_columns(
     cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *columns, float *out);
 /*  out[rows][n] += more. */
 void cuda_add_rows(cudaStream_t stream, size_t count, const float *more, float *out);
+
+/*  What ends products that another library made (fast.h), sum[m][n]: as cuda_gemm with these sums, bias added behind them. sum may be
+ *  job->c. job->c_row and h_row: n. */
+void cuda_ends(cudaStream_t stream, const cuda_gemm_t *job, const float *sum);
+/*  The biases' part of cuda_outer, in another order: of a shard's rows, 8 chains of every eighth, added up one after the other. */
+void cuda_bias_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t *job);
 
 /* ---- what is read (gather.cu) --------------------------------------------------------------------------------------- */
 

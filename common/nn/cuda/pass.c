@@ -315,6 +315,7 @@ static void s_back(pass_t *self)
 static tt_status_t s_rows(pass_t *self)
 {
     TT_TRY(cuda_flow(&self->flow, self->net, self->rows, self->back != 0));
+    self->flow.dense = (cuda_dense_t){self->device->fast, &self->loss.run};
     if (self->sequences.count)
         TT_TRY(cuda_cells(&self->flow, self->net, &self->sequences, self->back != 0));
     TT_TRY(s_columns(self));

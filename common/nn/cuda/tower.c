@@ -60,7 +60,7 @@ static void s_layer_forward(const cuda_flow_t *flow, const float *params, uint32
         .c_row = layer->out,
         .bias = params + layer->bias_at,
     };
-    cuda_gemm(flow->device->work, &job);
+    cuda_dense(&flow->dense, flow->device->work, &job);
 }
 
 static void s_mlp_forward(const cuda_flow_t *flow, const tt_net_t *net, const cuda_forward_t *job, uint32_t t)
@@ -99,8 +99,8 @@ static void s_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forward
         s_layer_forward(flow, net->params[job->set], t, 0);
         cuda_recurrent_forward(flow, net, job->set, t);
     } else if (tower->encoder)
-        flow->last[t] = cuda_encoder_forward(
-            tower->encoder, flow->device->work, net->params[job->set], &job->from, flow->net->encoder[t].memory);
+        flow->last[t] = cuda_encoder_forward(tower->encoder, flow->device->work, &flow->dense, net->params[job->set],
+            &job->from, flow->net->encoder[t].memory);
     else if (tower->kind == TT_TOWER_DUELING)
         s_dueling_forward(flow, job, t);
     else
@@ -130,7 +130,7 @@ static void s_param_grad(const cuda_flow_t *flow, const cuda_run_t *run, const c
         .at = layer->weight_at,
         .bias_at = layer->bias_at,
     };
-    cuda_outer(flow->device->work, run, &job);
+    cuda_dense_grads(&flow->dense, flow->device->work, run, &job);
 }
 
 /*  The gradient of layer l's input (l = layers: the head's), with the derivative of the activation that gave it. d: what came to the
@@ -157,7 +157,7 @@ static void s_input_grad(
         .h = s_input(flow, t, l),
         .h_row = layer->in,
     };
-    cuda_gemm(flow->device->work, &job);
+    cuda_dense(&flow->dense, flow->device->work, &job);
 }
 
 /*  What tower t gives to the trunk that it reads: its first reader writes, later ones are added. */
@@ -210,8 +210,8 @@ void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_
         cuda_dueling_back(flow->device->work, flow->rows, tower->outs, flow->heads[t], flow->heads[tower->value],
             flow->heads[tower->advantage]);
     else if (tower->encoder)
-        cuda_encoder_backward(
-            tower->encoder, flow->device->work, net->params[0], run, flow->d_trunk[t], flow->net->encoder[t].memory);
+        cuda_encoder_backward(tower->encoder, flow->device->work, &flow->dense, net->params[0], run, flow->d_trunk[t],
+            flow->net->encoder[t].memory);
     else
         s_mlp_backward(flow, net, run, t);
 }

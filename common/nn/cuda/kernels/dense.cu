@@ -6,8 +6,8 @@
  *
  *  Wide tiles (64 x 64) read 8 numbers for 16 multiply-adds, as two vectors of four. Narrow ones (16 x 16) have sixteen times
  *  the blocks: small products would leave most of a card idle otherwise. Both give the same bits. */
+#include "common/nn/cuda/kernels/ended.cuh"
 #include "common/nn/cuda/kernels/grid.cuh"
-#include "common/nn/math/activation.h"
 
 namespace
 {
@@ -145,25 +145,6 @@ bool wide(uint32_t m, uint32_t n, uint32_t times)
 }
 
 /* ---- layers --------------------------------------------------------------------------------------------------------- */
-
-/*  h: what the layer's input was made of, on the way back. */
-__device__ float ended(cuda_kind_t kind, float sum, float h)
-{
-    switch (kind) {
-    case CUDA_TANH:
-        return tt_tanhf(sum);
-    case CUDA_RELU:
-        return tt_reluf(sum);
-    case CUDA_D_TANH:
-        return tt_tanh_back(h, sum);
-    case CUDA_D_RELU:
-        return tt_relu_back(h, sum);
-    case CUDA_SUM:
-    case CUDA_D_NONE:
-        break;
-    }
-    return sum;
-}
 
 template <unsigned PER> __device__ void begin(const cuda_gemm_t &job, sums_t<PER> &mine)
 {

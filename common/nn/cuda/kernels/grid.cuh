@@ -32,12 +32,6 @@ struct cuda_shards_t {
     float *grad[CUDA_SHARDS];
 };
 
-static inline uint32_t cuda_first_row(const cuda_run_t *run, uint32_t shard)
-{
-    const uint32_t length = run->length ? run->length : 1;
-    return (uint32_t)((uint64_t)shard * (run->rows / length) / run->shards) * length;
-}
-
 /*  Shards at .. at + count - 1, count <= CUDA_SHARDS. */
 static inline cuda_shards_t cuda_shards(const cuda_run_t *run, uint32_t at, uint32_t count)
 {
