@@ -14,6 +14,7 @@
 
 const tt_option_t tt_opt_bench_update[] = {
     {"device", 'd', "DEVICE", "cpu, cuda, cuda:N or auto (default cpu)"},
+    {"precision", 0, "exact|tf32|bf16", "how a card multiplies large dense layers (default exact)"},
     {"algorithm", 'a', "ppo|dqn", "whose loss (default ppo)"},
     {"net", 0, "NAME",
         "mlp, two layers for an actor and two for a critic (default); nature, impala or minatar, with its encoder"},
@@ -41,6 +42,7 @@ typedef struct {
     const char *device_wish, *algorithm, *net_name;
     uint64_t obs, hidden, out, rows, batch, threads;
     double seconds;
+    tt_precision_t precision;
     bool dqn;
 
     tt_device_t *device;
@@ -158,6 +160,7 @@ static tt_status_t s_open(bench_t *b)
     const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f};
     TT_TRY(s_make_spec(b));
     TT_TRY(tt_device_open_wish(&b->device, b->device_wish, (uint32_t)b->threads));
+    TT_TRY(tt_device_precision(b->device, b->precision));
     TT_TRY(tt_stream_new(&b->stream, b->device));
     TT_TRY(tt_net_new(&b->net, b->device, &b->spec));
     TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[TT_TOWERS_MAX]){1.0f, 1.0f, 1.0f}, 0.0f, TT_NO_PROGRESS));
@@ -315,6 +318,9 @@ static tt_status_t s_options(const tt_args_t *args, bench_t *b)
         .threads = 1,
         .seconds = 0.3};
     b->dqn = strcmp(b->algorithm, "dqn") == 0;
+    b->precision = tt_arg_is(args, "precision", "tf32")   ? TT_TF32
+                   : tt_arg_is(args, "precision", "bf16") ? TT_BF16
+                                                          : TT_EXACT;
     TT_TRY(tt_arg_u64(args, "obs", &b->obs, 1, 65536));
     TT_TRY(tt_arg_u64(args, "hidden", &b->hidden, 1, 4096));
     TT_TRY(tt_arg_u64(args, "out", &b->out, 2, 4096));

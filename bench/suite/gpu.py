@@ -16,9 +16,13 @@ CASES = [
     ("PPO, 4-64-64, 256 rows", "--rows", 256),
     ("PPO, 4-64-64, 8192 rows", "--rows", 8192),
     ("PPO, 376-256-256, 8192 rows", "--obs", 376, "--hidden", 256, "--out", 17, "--rows", 8192),
+    ("PPO, 376-1024-1024, 8192 rows", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192),
+    ("PPO, 376-1024-1024, 8192 rows, TF32", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192, "--precision", "tf32"),
+    ("PPO, 376-1024-1024, 8192 rows, BF16", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192, "--precision", "bf16"),
     ("PPO, MinAtar, 1024 rows", "--net", "minatar", "--rows", 1024),
     ("PPO, Nature, 256 rows", "--net", "nature", "--rows", 256, "--batch", 512),
     ("PPO, Nature, 2048 rows", "--net", "nature", "--rows", 2048, "--batch", 2048),
+    ("PPO, Nature, 2048 rows, TF32", "--net", "nature", "--rows", 2048, "--batch", 2048, "--precision", "tf32"),
     ("PPO, IMPALA, 256 rows", "--net", "impala", "--rows", 256, "--batch", 512),
     ("DQN, 4-64-64, 128 units", "--algorithm", "dqn", "--rows", 128),
     ("DQN, Nature, 32 units", "--algorithm", "dqn", "--net", "nature", "--rows", 32),
@@ -44,6 +48,16 @@ def ours(tutti, device, cases):
         given = dict(zip(words[::2], words[1::2]))
         result.update(obs=int(given.get("--obs", 4)), hidden=int(given.get("--hidden", 64)))
     return results
+
+
+def has_library(tutti, device):
+    """Whether there is what learner.precision asks for; its cases are left out otherwise."""
+    try:
+        tutti.json("bench", "update", "--device", device, "--precision", "tf32", "--seconds", "0.01")
+        return True
+    except Broken as why:
+        print(f"gpu: without --precision: {why}", file=sys.stderr)
+        return False
 
 
 def theirs(path, cases, device, folder):
@@ -79,6 +93,8 @@ def measure(tutti, _args, machine):
     device = os.environ.get("TT_BENCH_DEVICE", "cuda")
     found, path = card(device), python()
     cases = [case for case in CASES if found or case[0] in ON_A_CORE]
+    if found and not has_library(tutti, device):
+        cases = [case for case in cases if "--precision" not in case]
     own, peers, why = [], [], None
     for _ in range(ROUNDS):
         own.append(ours(tutti, device, cases))

@@ -22,7 +22,10 @@ rate json 0.581632
 grep -q "minatar, 132437 parameters, ppo" out || fail "not MinAtar's network: $(cat out)"
 if [ -e "$(dirname "$TUTTI")/tutti-cuda-sim.so" ]; then
     "$TUTTI" bench update --device cuda-sim --rows 4 --seconds 0.01 >out
+    grep -q "^device  *cuda-sim:0 simulated$" out || fail "it is exact unless asked: $(cat out)"
     grep -q "^a batch to where it is computed .* GB/s" out || fail "a card's memory is elsewhere: $(cat out)"
+    "$TUTTI" bench update --device cuda-sim --precision bf16 --rows 16 --seconds 0.01 >out
+    grep -q "^device  *cuda-sim:0 simulated, bf16 by cuBLASLt " out || fail "it says what multiplies: $(cat out)"
 fi
 
 refuse() {
@@ -34,5 +37,8 @@ refuse() {
 expected=64
 refuse --algorithm ppx | grep -q "is not one of ppo|dqn" || fail "$(cat err)"
 refuse --net tiny | grep -q "no network is called 'tiny'" || fail "$(cat err)"
+refuse --precision fp8 | grep -q "is not one of exact|tf32|bf16" || fail "$(cat err)"
+expected=69
+refuse --precision tf32 | grep -q "it can only compute exactly; tf32 wants a card" || fail "$(cat err)"
 expected=78
 refuse --device gpu | grep -q "'gpu' is no device; there is cpu, cuda" || fail "$(cat err)"
