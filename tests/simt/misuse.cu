@@ -204,6 +204,23 @@ static void s_recorded(const char *name)
     cudaGraphExecDestroy(again);
 }
 
+/*  More than 48 KiB of a launch's own, with and without asking for it first. */
+static void s_shared(const char *name)
+{
+    const int wanted = strcmp(name, "launch-far-too-much") == 0 ? 228 * 1024 : 50000;
+    cudaError_t code = cudaSuccess;
+    if (strcmp(name, "launch-too-much") != 0)
+        code = cudaFuncSetAttribute(
+            reinterpret_cast<const void *>(behind_the_launch), cudaFuncAttributeMaxDynamicSharedMemorySize, wanted);
+    if (code == cudaSuccess) {
+        CUDA_LAUNCH(
+            behind_the_launch, 1, N, strcmp(name, "launch-more-than-asked") == 0 ? 50001 : 50000, s_stream, s_out);
+        code = cudaGetLastError();
+    }
+    cudaStreamSynchronize(s_stream);
+    printf("%s\n", cudaGetErrorString(code));
+}
+
 static void s_one(const char *name)
 {
     float pageable = 0;
@@ -239,6 +256,8 @@ static void s_one(const char *name)
         CUDA_LAUNCH(absent_lane, 1, N, 0, s_stream, s_out);
     else if (strcmp(name, "too-much-shared") == 0)
         CUDA_LAUNCH(too_much_shared, 1, N, 0, s_stream, s_out);
+    else if (strncmp(name, "launch-", 7) == 0)
+        s_shared(name);
     else if (strcmp(name, "beside-an-array") == 0)
         CUDA_LAUNCH(beside_an_array, 1, N, 0, s_stream, s_out);
     else if (strcmp(name, "behind-the-launch") == 0)

@@ -65,6 +65,11 @@ class Misuse(unittest.TestCase):
             self.assertEqual(run(case).returncode, -ends, case)
         self.assertIn("invalid argument", run("pageable").stdout)
 
+    def test_shared_memory_of_a_launch(self):
+        self.assertIn("no error", run("launch-asked").stdout)
+        for case in ("launch-too-much", "launch-more-than-asked", "launch-far-too-much"):
+            self.assertIn("invalid argument", run(case).stdout, case)
+
     def test_graphs(self):
         for case in ("graph-malloc", "graph-waits"):
             self.assertIn("operation failed due to a previous error during capture", run(case).stdout, case)

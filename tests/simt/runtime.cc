@@ -52,6 +52,7 @@ int s_open; /* pieces of work that may touch device memory */
 cudaError_t s_last, s_sticky;
 std::multimap<size_t, char *> s_free; /* by bytes of pages */
 simt_count_t s_count;
+std::map<const void *, size_t> s_shared; /* of a launch's own at most, of kernels that asked for more */
 simt::point s_done; /* all that streams have done: what waits for the whole card waits for that */
 
 } // namespace
@@ -313,12 +314,25 @@ cudaError_t can_be_asked()
 
 } // namespace
 
+/*  As a card with 227 KiB a block. */
+cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value)
+{
+    const std::lock_guard hold(s_lock);
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        static_cast<size_t>(value) > simt::shared_max)
+        return say(cudaErrorInvalidValue);
+    s_shared[function] = static_cast<size_t>(value);
+    return say(s_sticky);
+}
+
 void simt::enqueue(cudaStream_t stream, grid work)
 {
     const std::lock_guard hold(s_lock);
+    const auto asked = s_shared.find(work.function);
+    const size_t shared = asked != s_shared.end() ? asked->second : launch_shared_max;
     const unsigned threads = work.threads.x * work.threads.y * work.threads.z;
     if (threads == 0 || threads > 1024 || work.blocks.x == 0 || work.blocks.y == 0 || work.blocks.z == 0 ||
-        work.blocks.y > 65535 || work.blocks.z > 65535 || work.shared > 48 * 1024) {
+        work.blocks.y > 65535 || work.blocks.z > 65535 || work.shared > shared) {
         say(cudaErrorInvalidValue);
         return;
     }

@@ -6,8 +6,9 @@
 #error "this is to be compiled with NVIDIA's header"
 #endif
 
-#define SIMT_ERROR(name, value)   _Static_assert((int)(name) == (value), #name);
-#define SIMT_COPY(name, value)    _Static_assert((int)(name) == (value), #name);
-#define SIMT_CAPTURE(name, value) _Static_assert((int)(name) == (value), #name);
-#define SIMT_FLAG(name, value)    _Static_assert((int)(name) == (value), #name);
+#define SIMT_ERROR(name, value)    _Static_assert((int)(name) == (value), #name);
+#define SIMT_COPY(name, value)     _Static_assert((int)(name) == (value), #name);
+#define SIMT_FUNCTION(name, value) _Static_assert((int)(name) == (value), #name);
+#define SIMT_CAPTURE(name, value)  _Static_assert((int)(name) == (value), #name);
+#define SIMT_FLAG(name, value)     _Static_assert((int)(name) == (value), #name);
 #include "tests/simt/include/simt_values.def"

@@ -19,7 +19,6 @@ namespace
 
 constexpr unsigned threads_max = 1024, warp = 32;
 constexpr size_t arrays_max = 64;
-constexpr size_t shared_max = 227 * 1024; /* of a block, on the cards that we build for: sm_90's */
 
 enum class state { ready, at_block, at_warp, done };
 

@@ -51,12 +51,16 @@ template <class T> T shuffle(unsigned mask, T x, unsigned from, const char *file
     return __builtin_bit_cast(T, exchange(mask, __builtin_bit_cast(uint32_t, x), from, file, line));
 }
 
+/*  Bytes of a block's shared memory, on the cards that we build for: sm_90's; and of a launch's own where its kernel asked for no more. */
+constexpr size_t shared_max = 227 * 1024, launch_shared_max = 48 * 1024;
+
 /*  The block's array of that key, made when its first thread asks. */
 void *shared_array(const void *key, size_t bytes, const char *file, int line);
 
 /*  One launch, done when the stream's turn comes. */
 struct grid {
     const char *kernel;
+    const void *function; /* by which cudaFuncSetAttribute knows it */
     dim3 blocks, threads;
     size_t shared;
     std::function<void()> body;
@@ -80,7 +84,8 @@ template <class... P, class... A>
 void launch(
     const char *name, void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream, A... args)
 {
-    enqueue(stream, {name, blocks, threads, shared, [=] { kernel(static_cast<P>(args)...); }});
+    enqueue(stream, {name, reinterpret_cast<const void *>(kernel), blocks, threads, shared,
+                        [=] { kernel(static_cast<P>(args)...); }});
 }
 
 [[noreturn]] void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

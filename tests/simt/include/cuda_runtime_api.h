@@ -25,6 +25,11 @@ enum cudaMemcpyKind {
 #include "simt_values.def"
 };
 
+enum cudaFuncAttribute {
+#define SIMT_FUNCTION(name, value) name = value,
+#include "simt_values.def"
+};
+
 enum cudaStreamCaptureMode {
 #define SIMT_CAPTURE(name, value) name = value,
 #include "simt_values.def"
