@@ -8,7 +8,7 @@ import os
 import re
 
 KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "common", "nn", "cuda")
-HEADERS = ["kernels/grid.cuh", "kernels/threads.cuh", "loss.cuh"]
+HEADERS = ["kernels/grid.cuh", "kernels/threads.cuh", "kernels/mlp.cuh", "loss.cuh"]
 
 
 def _read(path):

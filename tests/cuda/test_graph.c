@@ -241,10 +241,18 @@ static void none_are_wanted(void **state)
     free_both(both);
 }
 
+static int s_step_by_step(void **state)
+{
+    (void)state;
+    return setenv("TT_CUDA_FUSED", "off", 1);
+}
+
+/*  A pass of this network is one kernel, or many (fused.c). */
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_comes_again_is_one_launch),
         cmocka_unit_test(shapes_take_turns), cmocka_unit_test(memory_moves), cmocka_unit_test(too_many_shapes),
         cmocka_unit_test(none_are_wanted)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const int fused = cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("step by step", tests, s_step_by_step, NULL) + fused;
 }

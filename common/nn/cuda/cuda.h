@@ -146,6 +146,7 @@ typedef struct {
         back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
     bool flat;               /* a tower reads the observation as one vector                          */
     bool bits;               /* rows are bytes that nobody divides: layers that read them skip zeros */
+    bool fused;              /* passes of a small network as one launch are wished                   */
     cuda_noise_t *noise;     /* owned */
     cuda_room_t activations, lists, columns, partials;
     cuda_step_t *steps; /* [groups] on the card: of each group's newest step */
@@ -212,6 +213,13 @@ void cuda_recurrent_forward(const cuda_flow_t *flow, const tt_net_t *net, uint32
 /*  flow->d_trunk[t] to what came to the outputs of both layers, cells.gates and cells.d_hidden. */
 void cuda_recurrent_backward(const cuda_flow_t *flow, const tt_net_t *net, uint32_t t);
 
+/* ---- fused.c: a pass of a small network as one launch ------------------------------------------------------------------- */
+
+/*  The way to launch it; NULL: it is none, or not wished. Then everything is launched by itself. */
+cuda_fused_fn cuda_fused_fits(const tt_sums_t *sums, const tt_pass_t *pass);
+/*  loss: all but heads, derivatives and partial sums. Gradients of the run's shards are written whole. */
+tt_status_t cuda_fused(const tt_sums_t *sums, const tt_pass_t *pass, const cuda_loss_t *loss);
+
 /* ---- table.c, store.c, forward.c, pass.c, apply.c, work.c ------------------------------------------------------------------------------------------ */
 
 tt_status_t cuda_table(cuda_device_t *device, const tt_work_t *work);
@@ -232,6 +240,8 @@ tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work);
 
 /*  losses.c (made by CMake): the loss of an objective of that name; NULL: there is none here. */
 cuda_loss_fn cuda_loss_find(const char *name);
+/*  The same with a small network around it. */
+cuda_fused_fn cuda_fused_find(const char *name);
 /*  host_loss.c: a loss that is not there as a kernel is called on the host, between two copies. It adds to the gradients itself:
  *  nothing is to be folded. row, blocks: job's, on the host. Waits. */
 tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_pass_t *pass, const cuda_loss_t *job,

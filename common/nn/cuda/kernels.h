@@ -250,6 +250,55 @@ typedef struct {
 } cuda_loss_t;
 typedef void (*cuda_loss_fn)(cudaStream_t stream, const cuda_loss_t *job);
 
+/* ---- small networks at once (kernels/mlp.cuh, loss.cuh) -------------------------------------------------------------- */
+
+enum {
+    CUDA_MLP_STAGES =
+        4, /* of an objective                                                                            */
+    CUDA_MLP_LAYERS =
+        5, /* of a tower, with the head                                                                  */
+    CUDA_MLP_COLUMN = 36, /* floats from one unit's rows to the next one's in shared memory: vectors of eight units that
+                             follow one another then meet 32 different banks                                            */
+    CUDA_MLP_PER = 8, /* rows or units of a thread; what a layer has in shared memory is made up to so many units   */
+    CUDA_MLP_SHARED =
+        96 * 1024 /* bytes of it, which every card has that we build for (sm_89 and sm_120: 99 KiB)      */
+};
+
+typedef struct {
+    uint32_t in, out;
+    uint32_t weight_at, bias_at;
+} cuda_mlp_layer_t;
+
+/*  A stage: a tower that is an MLP and reads the observation as one vector. Places are floats of a block's shared memory; what
+ *  hidden layers give stands in columns CUDA_MLP_COLUMN apart, layer by layer from hidden_at on. */
+typedef struct {
+    const float *params;
+    uint32_t stage; /* of the objective */
+    uint32_t frame;
+    bool grad;
+    cuda_kind_t forward, backward;
+    uint32_t layers; /* hidden ones */
+    cuda_mlp_layer_t layer[CUDA_MLP_LAYERS];
+    uint32_t hidden_at, head_at, d_head_at;
+    size_t log_std_at; /* of a gradient */
+} cuda_mlp_t;
+
+/*  All that becomes of a run: every float of its shards' gradients, from the observations on, is written. Stages in an order in which
+ *  those that are trained come last, and those of one frame side by side. An objective's is the symbol tt_cuda_fused_ppo; of its
+ *  loss neither blocks nor heads, derivatives and partial sums are read: they lie in shared memory and in the gradients. */
+typedef struct {
+    cuda_loss_t loss;
+    size_t count, stats_at; /* floats of a gradient; where statistics begin */
+    uint32_t obs;
+    bool bytes, skip_zeros; /* rows are bytes; and zeros are left out of the first layers' chains */
+    const uint8_t *rows[2]; /* by frame: table, and bytes of its rows */
+    size_t row_bytes[2];
+    uint32_t stages;
+    cuda_mlp_t mlp[CUDA_MLP_STAGES];
+    uint32_t floats; /* of shared memory, of which the observations' columns are the first */
+} cuda_fused_t;
+typedef void (*cuda_fused_fn)(cudaStream_t stream, const cuda_fused_t *job);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,5 @@
-/*  loss - losses as kernels: what learner/algorithms/block.h is in CUDA, and the kernel around a loss.
+/*  loss - losses as kernels: what learner/algorithms/block.h is in CUDA, and the kernels around a loss: of all blocks of a run, and of a
+ *  small network with its forward and the way back.
  *
  *  A block of TT_BLOCK rows is a warp, row r its lane r. Everything that does not hang on a row is the same in all lanes, so
  *  that they take every branch together and all of them are there for a shuffle. A lane reads and writes its own entries of
@@ -6,7 +7,7 @@
  *  Threads: as kernels.h. */
 #pragma once
 #include "common/base/vmath.h"
-#include "common/nn/cuda/kernels/grid.cuh"
+#include "common/nn/cuda/kernels/mlp.cuh"
 #include "common/nn/loss.h"
 
 static_assert((int)TT_BLOCK == (int)CUDA_BLOCK && TT_BLOCK == 32, "a block of rows is a warp");
@@ -159,9 +160,78 @@ template <cuda_loss_body_t loss> static void cuda_loss_run(cudaStream_t stream, 
     });
 }
 
+/* ---- with a small network around it -------------------------------------------------------------------------------- */
+
+/*  Some shards of a run, one a block. */
+struct cuda_fused_launch_t {
+    cuda_fused_t job;
+    cuda_shards_t shards;
+};
+static_assert(sizeof(cuda_fused_launch_t) <= 4096, "an argument of a kernel");
+
+/*  What a loss adds up goes on in the gradient from block to block. */
+BLOCK_FN tt_loss_block_t cuda_fused_loss(const mlp_block_t *block)
+{
+    const cuda_fused_t *job = block->job;
+    tt_loss_block_t out = {};
+    out.rows = block->rows;
+    out.row = block->row;
+    out.stats = block->grad + job->stats_at;
+    out.ride = job->loss.ride_at ? block->grad + job->loss.ride_at : NULL;
+    for (uint32_t i = 0; i < job->stages; i++) {
+        const cuda_mlp_t *mlp = &job->mlp[i];
+        const uint32_t s = mlp->stage;
+        out.head[s] = block->shared + mlp->head_at;
+        out.d_head[s] = mlp->grad ? block->shared + mlp->d_head_at : NULL;
+        out.log_std[s] = job->loss.log_std[s];
+        out.d_log_std[s] = mlp->grad && job->loss.log_stds[s] ? block->grad + mlp->log_std_at : NULL;
+    }
+    return out;
+}
+
+/*  One block a multiprocessor, as above: there are fewer shards than these. */
+template <cuda_loss_body_t loss>
+__global__ void __launch_bounds__(MLP_THREADS, 1) cuda_fused_kernel(CUDA_LOSS_ARGUMENT cuda_fused_launch_t given)
+{
+    CUDA_SHARED(float, shared);
+    const cuda_fused_t *job = &given.job;
+    const uint32_t end = given.shards.first[blockIdx.x + 1];
+    mlp_block_t block = {job, shared, given.shards.grad[blockIdx.x], NULL, 0};
+    mlp_zero(block.grad, job->count); /* the first barrier is before whoever adds to it */
+    for (uint32_t at = given.shards.first[blockIdx.x]; at < end; at += MLP_ROWS) {
+        block.row = job->loss.row + at;
+        block.rows = end - at < MLP_ROWS ? end - at : MLP_ROWS;
+        mlp_forward(block);
+        if (threadIdx.x < MLP_ROWS) {
+            const tt_loss_block_t seen = cuda_fused_loss(&block);
+            loss(job->loss.params, job->loss.input, &seen);
+        }
+        __syncthreads(); /* derivatives of heads are there */
+        mlp_backward(block);
+    }
+}
+
+template <cuda_loss_body_t loss> static void cuda_fused_run(cudaStream_t stream, const cuda_fused_t *job)
+{
+    const auto kernel = cuda_fused_kernel<loss>;
+    const size_t shared = job->floats * sizeof(float);
+    cuda_fused_launch_t launch = {};
+    launch.job = *job;
+    (void)cudaFuncSetAttribute(
+        reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, CUDA_MLP_SHARED);
+    cuda_each_shards(&job->loss.run, [&](uint32_t first, uint32_t some) {
+        launch.shards = cuda_shards(&job->loss.run, first, some);
+        CUDA_LAUNCH(kernel, some, MLP_THREADS, shared, stream, launch);
+    });
+}
+
 /*  Beside a loss: what the backend looks for by the name of its objective. */
-#define BLOCK_CUDA(objective, loss)                                                       \
-    extern "C" void tt_cuda_loss_##objective(cudaStream_t stream, const cuda_loss_t *job) \
-    {                                                                                     \
-        cuda_loss_run<loss>(stream, job);                                                 \
+#define BLOCK_CUDA(objective, loss)                                                         \
+    extern "C" void tt_cuda_loss_##objective(cudaStream_t stream, const cuda_loss_t *job)   \
+    {                                                                                       \
+        cuda_loss_run<loss>(stream, job);                                                   \
+    }                                                                                       \
+    extern "C" void tt_cuda_fused_##objective(cudaStream_t stream, const cuda_fused_t *job) \
+    {                                                                                       \
+        cuda_fused_run<loss>(stream, job);                                                  \
     }

@@ -1,6 +1,7 @@
 /*  net - what stands beside a network's parameters on a card: which towers read what, and room for the rows of a run. Parameters are
  *  read where they lie; there are no copies in other orders. */
 #include <stdlib.h>
+#include <string.h>
 #include "common/base/mem.h"
 #include "common/nn/cuda/cuda.h"
 #include "common/nn/spec.h"
@@ -109,9 +110,11 @@ tt_status_t cuda_net_new(tt_net_t *net)
 {
     cuda_net_t *self = tt_new0(sizeof *self);
     const tt_tensor_t *tensors = net->tensors;
+    const char *fused = getenv("TT_CUDA_FUSED");
     net->impl = self;
     self->spec = &net->spec;
     self->bits = net->spec.parts == 1 && net->spec.part[0].bytes && net->spec.part[0].divisor == 1.0f;
+    self->fused = !fused || strcmp(fused, "off") != 0;
     for (uint32_t t = 0; t < net->spec.towers; tensors += tt_spec_tower_tensors(&net->spec, t++))
         s_build_tower(self, net, t, tensors);
     s_list(self, net->spec.towers);

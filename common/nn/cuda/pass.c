@@ -18,6 +18,7 @@ typedef struct {
     uint32_t first, rows;
     uint32_t forward[CUDA_VIEWS]; /* towers, as bits */
     uint32_t back;
+    cuda_fused_fn fused; /* not NULL: all of it is one launch */
     cuda_flow_t flow;
     const uint32_t *row;        /* on the card            */
     const uint32_t *host_row;   /* in staging             */
@@ -263,7 +264,7 @@ static void s_show_stage(pass_t *self, uint32_t s)
         self->loss.log_std[s] = self->net->params[stage->set] + self->net->log_std_at[t];
 }
 
-static tt_status_t s_prepare_loss(pass_t *self)
+static void s_show_loss(pass_t *self)
 {
     const tt_net_t *net = self->net;
     self->loss.row = self->row;
@@ -273,6 +274,11 @@ static tt_status_t s_prepare_loss(pass_t *self)
         self->loss.input[i] = self->pass->input[i] ? self->pass->input[i]->copy : NULL;
     for (uint32_t s = 0; s < self->loss.stages; s++)
         s_show_stage(self, s);
+}
+
+static tt_status_t s_prepare_loss(pass_t *self)
+{
+    s_show_loss(self);
     const size_t bytes = s_carve_partials(self, NULL);
     TT_TRY(cuda_room(self->device, &self->impl->partials, bytes));
     s_carve_partials(self, self->impl->partials.memory);
@@ -337,9 +343,18 @@ static tt_status_t s_tree(const pass_t *self)
     return cuda_launched(self->device, "sums");
 }
 
+static tt_status_t s_fused(pass_t *self)
+{
+    s_show_loss(self);
+    TT_TRY(cuda_fused(self->work->compute.sums, self->pass, &self->loss));
+    return s_tree(self);
+}
+
 static tt_status_t s_run(void *given)
 {
     pass_t *self = given;
+    if (self->fused)
+        return s_fused(self);
     cuda_clear(self->device->work, &self->loss.run, 0, self->work->compute.sums->count);
     if (self->rows)
         TT_TRY(s_rows(self));
@@ -389,6 +404,7 @@ tt_status_t cuda_compute(const tt_work_t *work)
     self.first = s_first(&self, work->compute.lo);
     self.rows = s_first(&self, work->compute.hi) - self.first;
     s_plan(&self);
+    self.fused = self.rows ? cuda_fused_fits(sums, self.pass) : NULL;
     TT_TRY(s_lists(&self));
     sums->root = sums->leaf[0];
     return s_run_or_again(&self);

@@ -6,8 +6,7 @@
  *
  *  Wide tiles (64 x 64) read 8 numbers for 16 multiply-adds, as two vectors of four. Narrow ones (16 x 16) have sixteen times
  *  the blocks: small products would leave most of a card idle otherwise. Both give the same bits. */
-#include "common/nn/cuda/kernels/ended.cuh"
-#include "common/nn/cuda/kernels/grid.cuh"
+#include "common/nn/cuda/kernels/unit.cuh"
 
 namespace
 {
@@ -232,9 +231,6 @@ void launch_outer(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t
 
 /* ---- heads ---------------------------------------------------------------------------------------------------------- */
 
-constexpr unsigned LANES = 16; /* of a dot product, half a warp's threads */
-constexpr unsigned OUTS = 4;   /* that share what was loaded of a row     */
-
 /*  Outputs a .. a + OUTS - 1 of one row. The CPU's rows end with zeros up to a whole vector, and their products count:
  *  they turn -0 into 0. */
 __device__ void lane_sums(const cuda_dots_t &job, const float *x, uint32_t a, float (&sum)[OUTS])
@@ -248,14 +244,6 @@ __device__ void lane_sums(const cuda_dots_t &job, const float *x, uint32_t a, fl
             sum[c] = __fmaf_rn(number, there ? job.w[(size_t)k * job.outs + a + c] : 0.0f, sum[c]);
         }
     }
-}
-
-/*  16 -> 8 -> 4 -> 2 -> 1: additions are of the same two lanes in either, so all of them have the sum. */
-__device__ float sum_of_lanes(float sum)
-{
-    for (unsigned half = LANES / 2; half; half /= 2)
-        sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, half));
-    return sum;
 }
 
 /*  Half a warp a row. Those behind the last row compute it once more, for a shuffle wants all of a warp. */
