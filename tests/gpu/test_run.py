@@ -22,7 +22,7 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["failed"], [])
-        self.assertEqual(len(report["results"]), 11)
+        self.assertEqual(len(report["results"]), 12)
         self.assertTrue(all(result["passed"] and "output" not in result for result in report["results"]))
 
     def test_fast(self):
