@@ -6,12 +6,6 @@
 #include "common/nn/cuda/cuda.h"
 #include "common/nn/cuda/lt.h"
 
-/*  Below so many multiply-adds a shard, or so many numbers along a side, our own kernel is no slower: on paper it makes 10 T a second, a
- *  tensor core's 50 T and more, and one launch more, which ends the products, costs 3 us. 2^25 take 3.4 us of ours. */
-#ifndef CUDA_FAST_LEAST
-#define CUDA_FAST_LEAST (1u << 25)
-#define CUDA_FAST_SIDE  32
-#endif
 enum {
     ALIGNED = 16,          /* bytes, of what tensor cores' loads read at once */
     WORKSPACE = 32u << 20, /* NVIDIA's advice for its newest cards            */

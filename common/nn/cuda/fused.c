@@ -117,12 +117,16 @@ static bool s_plain(const tt_net_t *net, const tt_objective_t *objective)
     return !impl->carry && net->spec.parts <= 1 && objective->stages <= CUDA_MLP_STAGES;
 }
 
-/*  Where products may be another library's each of them is asked about. */
+/*  Of so little work no product is another library's; only the stand-in's bound is lower (fast.h). */
+static bool s_ours(const cuda_device_t *device)
+{
+    return !device->fast || WORK < CUDA_FAST_LEAST;
+}
+
 cuda_fused_fn cuda_fused_fits(const tt_sums_t *sums, const tt_pass_t *pass)
 {
     const cuda_net_t *net = sums->net->impl;
-    const bool exact = !((const cuda_device_t *)sums->net->device)->fast;
-    if (!net->fused || !exact || !s_plain(sums->net, pass->objective))
+    if (!net->fused || !s_ours((const cuda_device_t *)sums->net->device) || !s_plain(sums->net, pass->objective))
         return NULL;
     const order_t order = s_order(pass->objective);
     if (!s_little_work(sums, pass, &order) || s_places(net, &order).floats > CUDA_MLP_SHARED / sizeof(float))
