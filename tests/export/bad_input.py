@@ -38,7 +38,7 @@ def main():
         check("no format", USAGE, "--onnx", "run")
         check("no such run", NO_INPUT, "nowhere", "nowhere", "--onnx", "a.onnx")
         check("no such file", NO_INPUT, "nowhere.safetensors", "nowhere.safetensors", "--onnx", "a.onnx")
-        check("not a run", NO_INPUT, "no weights", "empty", "--onnx", "a.onnx")
+        check("not a run", NO_INPUT, "is not the directory of a run", "empty", "--onnx", "a.onnx")
         check("a run without a checkpoint", NO_INPUT, "weights yet", "young", "--onnx", "a.onnx")
         check("best of a file", USAGE, "--best goes with a run", "run/checkpoints/final.safetensors", "--best", "--onnx", "a.onnx")
         for name in ("cut", "text", "flipped"):
