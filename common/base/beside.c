@@ -13,7 +13,7 @@
 #define MIDDLE ".tutti-"
 #define ENDING ".tmp"
 
-enum { NAMES_MAX = 16, FD_PATH = 32, OPEN_LEFT = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
+enum { NAMES_MAX = 16, LINKS_MAX = 100, FD_PATH = 32, OPEN_LEFT = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
 
 static tt_status_t s_err(const tt_beside_t *self)
 {
@@ -303,4 +303,30 @@ void tt_beside_drop(tt_beside_t *self)
         (void)unlink(self->beside);
     close(self->fd);
     self->fd = -1;
+}
+
+/* ---- a second name --------------------------------------------------------------------------------------------------- */
+
+/*  False, and errno: EEXIST, or ENOENT with `from` still there: somebody was at the same names. */
+static bool s_link_over(tt_beside_t *self, const char *from)
+{
+    if (link(from, self->beside) != 0 || rename(self->beside, self->path) != 0)
+        return false;
+    (void)unlink(self->beside); /* rename leaves it when both are one file already */
+    return true;
+}
+
+/*  Each turn has a name of its own: writers that took one name from each other, an operation by turns, would never end. */
+tt_status_t tt_beside_link(const char *from, const char *path)
+{
+    tt_beside_t self;
+    TT_TRY(s_begin(&self, path, false));
+    for (int turn = 0; turn < LINKS_MAX; turn++) {
+        s_name(&self, turn);
+        if (s_link_over(&self, from))
+            return TT_OK;
+        if ((errno != EEXIST && errno != ENOENT) || access(from, F_OK) != 0)
+            break;
+    }
+    return s_err(&self);
 }

@@ -33,3 +33,7 @@ void tt_beside_sweep(const char *folder, const char *ending);
 tt_status_t tt_beside_finish(tt_beside_t *self, bool replace);
 /*  Remove what was not finished. */
 void tt_beside_drop(tt_beside_t *self);
+
+/*  `path` becomes a second name of the file `from`, in the same file system, at once: a file that is there goes. Others may replace either
+ *  meanwhile, and do the same. TT_DENIED, TT_IO, TT_INVALID. */
+tt_status_t tt_beside_link(const char *from, const char *path);

@@ -11,8 +11,6 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-enum { ALIAS_TURNS = 100 };
-
 tt_status_t tt_checkpoints_open(const char *run_dir, char *out, size_t size)
 {
     if (snprintf(out, size, "%s/" TT_CHECKPOINTS, run_dir) >= (int)size)
@@ -56,20 +54,10 @@ bool tt_checkpoint_exceeds_best(const char *folder, double return_mean)
 
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias)
 {
-    char from[4300], to[4300], beside[4400];
+    char from[4300], to[4300];
     snprintf(from, sizeof from, "%s/%s", folder, name);
     snprintf(to, sizeof to, "%s/%s", folder, alias);
-    snprintf(beside, sizeof beside, "%s.tmp", to);
-    for (int turn = 0; turn < ALIAS_TURNS; turn++) {
-        unlink(beside);
-        if (link(from, beside) == 0 && rename(beside, to) == 0) {
-            unlink(beside); /* rename leaves it when both are already one file */
-            return TT_OK;
-        }
-        if (access(from, F_OK) != 0 || (errno != EEXIST && errno != ENOENT))
-            break; /* else somebody was at the same name */
-    }
-    return tt_err_errno(TT_IO, "%s", to);
+    return tt_beside_link(from, to);
 }
 
 static int s_descending(const void *a, const void *b)
@@ -78,7 +66,7 @@ static int s_descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/*  What a writer of tutti 0.1 left that was killed, or who made an alias. */
+/*  What a writer of tutti 0.1 left that was killed. */
 static void s_sweep(const char *folder, const char *name)
 {
     const size_t length = strlen(name), ending = strlen(".safetensors.tmp");

@@ -252,7 +252,6 @@ static void test_where_it_cannot_be(void **state)
     assert_int_equal(s_entries(), 0);
 }
 
-/*  Many processes replace one file again and again: it is always one of theirs, whole. */
 /*  Known before anything is written. */
 static void test_a_folder_is_no_file(void **state)
 {
@@ -266,6 +265,7 @@ static void test_a_folder_is_no_file(void **state)
     tt_beside_drop(&beside);
 }
 
+/*  Many processes replace one file again and again: it is always one of theirs, whole. */
 static void test_many_at_once(void **state)
 {
     (void)state;
@@ -292,6 +292,44 @@ static void test_many_at_once(void **state)
     assert_int_equal(s_entries(), 1);
 }
 
+static void test_a_second_name(void **state)
+{
+    (void)state;
+    struct stat first, second;
+    assert_ok(tt_file_replace(".", "a", "a", 0600));
+    assert_ok(tt_file_replace(".", "b", "b", 0600));
+    assert_ok(tt_beside_link("a", "name"));
+    assert_ok(tt_beside_link("b", "name"));
+    assert_ok(tt_beside_link("b", "name")); /* one file already */
+    assert_int_equal(stat("b", &first), 0);
+    assert_int_equal(stat("name", &second), 0);
+    assert_int_equal(first.st_ino, second.st_ino);
+    assert_int_equal(tt_beside_link("none", "name"), TT_IO);
+    assert_string_equal(tt_err_text(), "cannot write name: No such file or directory");
+    assert_int_equal(s_entries(), 3);
+}
+
+/*  Two that give one name by turns: each operation of one right before the same of the other, which is what the lock of a folder makes of
+ *  two processes on two processors. */
+static void test_two_give_one_name(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 2, TIMES = 20000 };
+    int code, failed = 0;
+    assert_ok(tt_file_replace(".", "a", "a", 0600));
+    for (int p = 0; p < PROCESSES; p++)
+        if (fork() == 0) {
+            for (int k = 0; k < TIMES; k++)
+                if (tt_beside_link("a", "name") != TT_OK)
+                    _exit(1);
+            _exit(0);
+        }
+    for (int p = 0; p < PROCESSES; p++)
+        failed |= waitpid(-1, &code, 0) <= 0 || code != 0;
+    assert_false(failed);
+    assert_int_equal(s_entries(), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +342,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_where_it_cannot_be, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_folder_is_no_file, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_at_once, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_second_name, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_two_give_one_name, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
