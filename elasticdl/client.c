@@ -1,12 +1,14 @@
+#define TT_LOG_COMPONENT "submit"
 #include "elasticdl/client.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
 #include "elasticdl/call.h"
 
-enum { ANSWER_MS = 15000, LOOK_MS = 200, TRIES = 5 };
+enum { ANSWER_MS = 15000, LOOK_MS = 200, PATIENCE_MS = 30000 };
 
 tt_status_t elasticdl_client_open(elasticdl_client_t *self, const char *url, const char *token)
 {
@@ -130,11 +132,25 @@ static tt_status_t s_pause(elasticdl_client_t *self)
     return TT_OK;
 }
 
+/*  TT_OK: go on, as a master that is followed by another does not answer for a while. since_ms: of the first look that failed, or -1. */
+static tt_status_t s_patience(const elasticdl_client_t *self, tt_status_t status, int64_t *since_ms)
+{
+    const int64_t now = tt_now_ms(kube_loop_clock(self->loop));
+    if (status == TT_OK)
+        *since_ms = -1;
+    if (status != TT_UNAVAILABLE || (*since_ms >= 0 && now - *since_ms >= PATIENCE_MS))
+        return status;
+    if (*since_ms < 0)
+        log_warn("%s; asked again for %d s", tt_err_text(), PATIENCE_MS / 1000);
+    *since_ms = *since_ms < 0 ? now : *since_ms;
+    return TT_OK;
+}
+
 tt_status_t elasticdl_client_follow(
     elasticdl_client_t *self, json_t **task, void (*fn)(void *ctx, const json_t *task), void *ctx)
 {
     char path[64];
-    int failed = 0;
+    int64_t failing_ms = -1; /* since then */
     snprintf(path, sizeof path, "/status?id=%d", (int)json_integer_value(json_object_get(*task, "id")));
     for (;;) {
         fn(ctx, *task);
@@ -143,11 +159,9 @@ tt_status_t elasticdl_client_follow(
         TT_TRY(s_pause(self));
         json_t *next = NULL;
         const tt_status_t status = s_ask(self, path, &next);
-        if (status != TT_OK && (status != TT_UNAVAILABLE || ++failed == TRIES))
-            return status;
+        TT_TRY(s_patience(self, status, &failing_ms));
         if (status != TT_OK)
             continue;
-        failed = 0;
         json_decref(*task);
         *task = next;
     }

@@ -7,6 +7,7 @@ import pathlib
 import signal
 import subprocess
 import threading
+import time
 
 from rig import DEADLINE, TUTTI, Server, main, processes, wait
 
@@ -205,6 +206,36 @@ def deleted(folder):
     assert server.end() == 0
 
 
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """A task that begins; its master is gone then, and another one is there three seconds later."""
+    looks = []
+
+    def do_GET(self):
+        self.looks.append(time.monotonic())
+        code = 503 if 1 < len(self.looks) and self.looks[-1] - self.looks[1] < 3 else 200
+        body = json.dumps({"name": "job", "id": 0, "state": "starting" if len(self.looks) < 3 else "succeeded"}).encode() if code == 200 else b"not yet"
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+def another_master(folder):
+    """Who follows a task goes on when another master is there for one that does not answer."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        done = subprocess.run([TUTTI, "submit", "--master", f"http://127.0.0.1:{server.server_port}", "--worker-num", "1", "--wait"],
+                              capture_output=True, text=True, timeout=DEADLINE)
+        server.shutdown()
+        thread.join()
+    assert done.returncode == 0 and done.stdout.endswith("succeeded\n"), done
+    assert done.stderr.count("HTTP 503: not yet; asked again for 30 s") == 1 and len(Refusing.looks) > 8, (done.stderr, Refusing.looks)
+
+
 def stands_still(folder):
     """An agent that is stopped hears no SIGTERM: a task that is deleted is over all the same."""
     server = master(folder, SLOW, "--grace", "0")
@@ -283,5 +314,5 @@ def limits(folder):
     assert server.end() == 0
 
 
-main([all_reduce, parameter_server, original_client, refused, worker_fails, no_program, agent_killed, deleted, stands_still, foreign, master_ends, token,
-      limits])
+main([all_reduce, parameter_server, original_client, refused, worker_fails, no_program, agent_killed, deleted, another_master, stands_still, foreign,
+      master_ends, token, limits])
