@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/snapshot/checkpoints.h"
 #include "common/snapshot/snapshot.h"
@@ -74,18 +75,16 @@ static tt_status_t s_begin(coordinator_t *self, const tt_msg_STORE_t *m)
     return TT_OK;
 }
 
+/*  Synced as it comes: all of a large one at its end would keep the coordinator from its peers for as long as the disk takes. */
 static tt_status_t s_append(snapshot_store_t *snapshot_store, const char *bytes, size_t size)
 {
+    const uint64_t pieces = snapshot_store->offset / TT_FILE_PIECE;
     tt_seal_add(&snapshot_store->seal, bytes, size);
-    while (size > 0) {
-        const ssize_t written = write(snapshot_store->fd, bytes, size);
-        if (written <= 0)
-            return tt_err_errno(TT_IO, "checkpoints/%s", snapshot_store->name);
-        bytes += written;
-        size -= (size_t)written;
-        snapshot_store->offset += (uint64_t)written;
-    }
-    return TT_OK;
+    bool written = tt_file_write(snapshot_store->fd, bytes, size, NULL);
+    snapshot_store->offset += size;
+    if (written && snapshot_store->offset / TT_FILE_PIECE != pieces)
+        written = fdatasync(snapshot_store->fd) == 0;
+    return written ? TT_OK : tt_err_errno(TT_IO, "checkpoints/%s", snapshot_store->name);
 }
 
 /*  What was damaged on its way gets no name: the one before it stays the newest. */

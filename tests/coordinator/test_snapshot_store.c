@@ -1,10 +1,12 @@
 /*  Snapshots of a learner on another host: piece by piece, over a socket of their own. */
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/base/clock.h"
+#include "common/base/file.h"
 #include "tests/coordinator/crew.h"
 #include "tests/snapshot/sample.h"
 
@@ -196,12 +198,53 @@ static void test_the_coordinator_dies_with_a_part(void **state)
     crew_leave(&crew);
 }
 
+/* ---- to the disk ------------------------------------------------------------------------------------------------------ */
+
+static atomic_int s_syncs;
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+
+int __wrap_fdatasync(int fd)
+{
+    s_syncs++;
+    return __real_fdatasync(fd);
+}
+
+/*  A large one is synced while it comes, so that the coordinator never waits for more than a piece. */
+static void test_a_large_one_is_synced_piece_by_piece(void **state)
+{
+    enum { MESSAGE = 1 << 20, MESSAGES = 2 * TT_FILE_PIECE / MESSAGE + 1 };
+    static const char bytes[MESSAGE];
+    run_t *run = *state;
+    crew_t crew;
+    char name[] = "00000007.safetensors";
+    crew_begin(run, &crew);
+    tt_sock_t *sock = s_files(run);
+    tt_msg_STORE_t msg =
+        TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = name, .size = (MESSAGES + 1) * (size_t)MESSAGE);
+    s_syncs = 0;
+    for (int i = 0; i < MESSAGES; i++) {
+        msg.offset = (uint64_t)i * MESSAGE;
+        assert_int_equal(s_store(sock, &msg, bytes, MESSAGE, NULL), msg.offset + MESSAGE);
+        assert_int_equal(s_syncs, (int)((msg.offset + MESSAGE) / TT_FILE_PIECE));
+    }
+    assert_int_equal(s_syncs, 2);
+    tt_sock_destroy(&sock);
+    crew_leave(&crew);
+}
+
+static int s_setup_here(void **state)
+{
+    return run_setup_with(state, "", true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_the_best_stays_until_there_is_a_better_one, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_the_coordinator_dies_with_a_part, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_large_one_is_synced_piece_by_piece, s_setup_here, run_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
