@@ -14,7 +14,7 @@
 
 const tt_option_t tt_opt_bench_update[] = {
     {"device", 'd', "DEVICE", "cpu, cuda, cuda:N or auto (default cpu)"},
-    {"precision", 0, "exact|tf32|bf16", "how a card multiplies large dense layers (default exact)"},
+    {"precision", 0, "exact|tf32|bf16", "how a card multiplies large layers (default exact)"},
     {"algorithm", 'a', "ppo|dqn", "whose loss (default ppo)"},
     {"net", 0, "NAME",
         "mlp, two layers for an actor and two for a critic (default); nature, impala or minatar, with its encoder"},

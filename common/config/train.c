@@ -106,7 +106,7 @@ const tt_cfg_field_t tt_train_fields[] = {
                 "the same",
         .resume = TT_CFG_FREE},
     {"learner.precision", TT_CFG_ENUM, AT(learner.precision), "exact", .choices = "exact|tf32|bf16",
-        .help = "how learners multiply large dense layers: exact gives the CPU's bits; tf32 and bf16 are rounded, by "
+        .help = "how learners multiply large layers: exact gives the CPU's bits; tf32 and bf16 are rounded, by "
                 "tensor cores, and want a card (learner.device)",
         .resume = TT_CFG_GIVEN, .quiet = true},
     {"aggregator.replicas", TT_CFG_U32, AT(aggregator.replicas), "0", 0, TT_AGGREGATORS_MAX,

@@ -29,7 +29,7 @@ tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int number
  *  where its library, a driver and one are there, else the CPU (the name says which). check: TT_CONFIG, it is none of these. */
 tt_status_t tt_device_check_wish(const char *wish);
 tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t lanes);
-/*  How the dense layers of what is trained are multiplied. TF32, BF16: by tensor cores, which round what is multiplied to 11 or 8 bits and
+/*  How the layers of what is trained are multiplied. TF32, BF16: by tensor cores, which round what is multiplied to 11 or 8 bits and
  *  add in FP32; other bits than the CPU's, and on the same kind of card the same for any lanes, runs of shards and graphs. All the rest, and
  *  heads that somebody asks for, stays exact. */
 typedef enum { TT_EXACT, TT_TF32, TT_BF16 } tt_precision_t; /* order of learner.precision's choices */

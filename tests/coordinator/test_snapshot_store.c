@@ -220,8 +220,8 @@ static void test_a_large_one_is_synced_piece_by_piece(void **state)
     char name[] = "00000007.safetensors";
     crew_begin(run, &crew);
     tt_sock_t *sock = s_files(run);
-    tt_msg_STORE_t msg =
-        TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = name, .size = (MESSAGES + 1) * (size_t)MESSAGE);
+    tt_msg_STORE_t msg = TT_MSG(
+        STORE, .instance = tt_link_instance(crew.learner), .name = name, .size = (MESSAGES + 1) * (size_t)MESSAGE);
     s_syncs = 0;
     for (int i = 0; i < MESSAGES; i++) {
         msg.offset = (uint64_t)i * MESSAGE;

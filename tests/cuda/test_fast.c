@@ -4,67 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "common/nn/cuda/cuda.h"
+#include "tests/cuda/rounded.h"
 #include "tests/nn/fixture.h"
 
 enum { SHARDS = 4, BEHIND = 64, OTHERS = 7 };
-
-/*  On a real card the bound for what goes there is higher. */
-static uint32_t scaled(uint32_t count)
-{
-    return strcmp(fixture_card(), "cuda-sim") == 0 ? count : count * 32;
-}
-
-static cuda_device_t *open_device(tt_precision_t precision)
-{
-    tt_device_t *device = NULL;
-    assert_ok(cuda_backend.open(&device, 0, 1));
-    assert_ok(cuda_backend.precision(device, precision));
-    return (cuda_device_t *)device;
-}
-
-static void close_device(cuda_device_t *device)
-{
-    assert_int_equal(cudaStreamSynchronize(device->work), cudaSuccess);
-    cuda_backend.close(&device->base);
-}
-
-/*  Numbers of size 1, none of which TF32 or BF16 has; there, and here, and a copy there that begins `at` floats behind an aligned place. */
-typedef struct {
-    size_t count;
-    float *here, *there;
-    float *memory; /* there */
-} array_t;
-
-static array_t new_array(cuda_device_t *device, uint32_t what, size_t count, size_t at)
-{
-    array_t self = {.count = count, .here = tt_array0(count, sizeof(float))};
-    void *memory = NULL;
-    for (size_t i = 0; i < count; i++)
-        self.here[i] = fixture_number(what, i);
-    assert_ok(cuda_alloc(device, &memory, (count + at) * sizeof(float)));
-    self.memory = memory;
-    self.there = self.memory + at;
-    assert_ok(cuda_up(device, self.there, self.here, count * sizeof(float)));
-    return self;
-}
-
-static void array_free(cuda_device_t *device, array_t *self)
-{
-    cuda_free(device, self->memory);
-    free(self->here);
-}
-
-/*  What is there now. Caller frees. */
-static float *fetch(cuda_device_t *device, const float *there, size_t count)
-{
-    float *out = tt_array0(count, sizeof *out);
-    void *stage = NULL;
-    assert_ok(cuda_fetch(device, there, count * sizeof *out, &stage));
-    assert_int_equal(cudaStreamSynchronize(device->work), cudaSuccess);
-    memcpy(out, stage, count * sizeof *out);
-    return out;
-}
 
 /* ---- a layer and its way back ---------------------------------------------------------------------------------------- */
 
@@ -77,18 +20,18 @@ typedef struct {
 } case_t;
 
 typedef struct {
-    array_t a, b, bias, h, c;
+    rounded_t a, b, bias, h, c;
     cuda_gemm_t job; /* of all rows */
     cuda_run_t run;  /* and shards  */
 } layer_t;
 
 static layer_t new_layer(cuda_device_t *device, const case_t *of)
 {
-    layer_t self = {.a = new_array(device, 1, (size_t)of->rows * of->k, 0),
-        .b = new_array(device, 2, (size_t)of->k * of->n, of->b_at),
-        .bias = new_array(device, 3, of->n, 1),
-        .h = new_array(device, 4, (size_t)of->rows * of->n, 0),
-        .c = new_array(device, 5, (size_t)of->rows * of->n, 0),
+    layer_t self = {.a = rounded_array(device, 1, (size_t)of->rows * of->k, 0),
+        .b = rounded_array(device, 2, (size_t)of->k * of->n, of->b_at),
+        .bias = rounded_array(device, 3, of->n, 1),
+        .h = rounded_array(device, 4, (size_t)of->rows * of->n, 0),
+        .c = rounded_array(device, 5, (size_t)of->rows * of->n, 0),
         .run = {.shards = SHARDS, .rows = of->rows, .hi = SHARDS, .length = of->length}};
     const bool back = of->kind >= CUDA_D_TANH;
     self.job = (cuda_gemm_t){.kind = of->kind,
@@ -112,11 +55,11 @@ static layer_t new_layer(cuda_device_t *device, const case_t *of)
 
 static void layer_free(cuda_device_t *device, layer_t *self)
 {
-    array_free(device, &self->a);
-    array_free(device, &self->b);
-    array_free(device, &self->bias);
-    array_free(device, &self->h);
-    array_free(device, &self->c);
+    rounded_free(device, &self->a);
+    rounded_free(device, &self->b);
+    rounded_free(device, &self->bias);
+    rounded_free(device, &self->h);
+    rounded_free(device, &self->c);
 }
 
 /*  Rows of shards lo .. hi - 1, as a learner has them that has only these. */
@@ -135,7 +78,7 @@ static float *layer_run(cuda_device_t *device, const layer_t *self, uint32_t lo,
     assert_ok(cuda_up(device, self->c.there, self->c.here, self->c.count * sizeof(float)));
     cuda_dense(&dense, device->work, &job);
     assert_ok(cuda_launched(device, "a layer"));
-    return fetch(device, job.c, rows * job.n);
+    return rounded_fetch(device, job.c, rows * job.n);
 }
 
 static double ended_as(const case_t *of, double sum, double h, double before)
@@ -146,13 +89,6 @@ static double ended_as(const case_t *of, double sum, double h, double before)
                        : of->kind == CUDA_D_RELU ? (h > 0 ? sum : 0)
                                                  : sum;
     return of->add ? before + out : out;
-}
-
-/*  Of a sum of products of `size` together: two roundings of factors, to 11 bits or 8, and FP32's own. */
-static double allowed(tt_precision_t precision, double size, uint32_t k)
-{
-    const double u = precision == TT_TF32 ? 0x1p-11 : 0x1p-8;
-    return (2 * u + u * u) * size + (k + 4) * 0x1p-23 * (size + 2);
 }
 
 static void assert_layer_near(const case_t *of, const layer_t *layer, const float *got)
@@ -171,7 +107,7 @@ static void assert_layer_near(const case_t *of, const layer_t *layer, const floa
             }
             const double off =
                 fabs((double)got[at] - ended_as(of, sum, (double)layer->h.here[at], (double)layer->c.here[at]));
-            if (!(off <= allowed(of->precision, size, of->k)))
+            if (!(off <= rounded_allowed(of->precision, size, of->k)))
                 fail_msg("row %u, output %u: %g is off by %g", i, j, (double)got[at], off);
             largest = off > largest ? off : largest;
         }
@@ -193,14 +129,14 @@ static void assert_layer_splits(cuda_device_t *device, const layer_t *layer, con
 
 static void check_layer(const case_t *of)
 {
-    cuda_device_t *device = open_device(of->precision);
+    cuda_device_t *device = rounded_open(of->precision);
     layer_t layer = new_layer(device, of);
     float *got = layer_run(device, &layer, 0, SHARDS, true);
     assert_layer_near(of, &layer, got);
     assert_layer_splits(device, &layer, got);
     free(got);
     layer_free(device, &layer);
-    close_device(device);
+    rounded_close(device);
 }
 
 static void layers_are_near(void **state)
@@ -211,10 +147,10 @@ static void layers_are_near(void **state)
             check_layer(&(case_t){.precision = turn % 2 ? TT_BF16 : TT_TF32,
                 .kind = kind,
                 .add = turn >= 2 && kind >= CUDA_D_TANH,
-                .rows =
-                    turn == 3 ? scaled(52) : scaled(53) + 1, /* 13 or 14 of a shard, or by whole sequences 12 or 16 */
-                .n = scaled(turn == 1 ? 40 : 12),
-                .k = scaled(16),
+                .rows = turn == 3 ? rounded_scaled(52)
+                                  : rounded_scaled(53) + 1, /* 13 or 14 of a shard, or by whole sequences 12 or 16 */
+                .n = rounded_scaled(turn == 1 ? 40 : 12),
+                .k = rounded_scaled(16),
                 .length = turn == 3 ? 4 : 0,
                 .b_at = (size_t)turn});
 }
@@ -222,7 +158,7 @@ static void layers_are_near(void **state)
 /* ---- gradients of weights and biases ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    array_t x, d;
+    rounded_t x, d;
     float *grad[SHARDS]; /* there */
     cuda_outer_t job;
     cuda_run_t run;
@@ -231,8 +167,8 @@ typedef struct {
 
 static grads_t new_grads(cuda_device_t *device, uint32_t rows, uint32_t m, uint32_t n, size_t at)
 {
-    grads_t self = {.x = new_array(device, 6, (size_t)rows * m, 0),
-        .d = new_array(device, 7, (size_t)rows * n, 0),
+    grads_t self = {.x = rounded_array(device, 6, (size_t)rows * m, 0),
+        .d = rounded_array(device, 7, (size_t)rows * n, 0),
         .run = {.shards = SHARDS, .rows = rows, .hi = SHARDS},
         .count = at + (size_t)m * n + n + BEHIND};
     for (uint32_t s = 0; s < SHARDS; s++) {
@@ -258,8 +194,8 @@ static grads_t new_grads(cuda_device_t *device, uint32_t rows, uint32_t m, uint3
 
 static void grads_free(cuda_device_t *device, grads_t *self)
 {
-    array_free(device, &self->x);
-    array_free(device, &self->d);
+    rounded_free(device, &self->x);
+    rounded_free(device, &self->d);
     for (uint32_t s = 0; s < SHARDS; s++)
         cuda_free(device, self->grad[s]);
 }
@@ -278,7 +214,7 @@ static void grads_run(cuda_device_t *device, const grads_t *self, uint32_t lo, u
     cuda_dense_grads(&dense, device->work, &run, &job);
     assert_ok(cuda_launched(device, "gradients"));
     for (uint32_t s = lo; s < hi; s++)
-        out[s] = fetch(device, self->grad[s], self->count);
+        out[s] = rounded_fetch(device, self->grad[s], self->count);
 }
 
 /*  m: inputs, of which one behind the last stands for the bias. */
@@ -294,14 +230,14 @@ static void assert_grads_near(tt_precision_t precision, const grads_t *of, uint3
                 size += fabs(x * (double)of->d.here[(size_t)r * n + j]);
             }
             const double off = fabs((double)got[of->job.at + (size_t)i * n + j] - sum);
-            if (!(off <= allowed(i < of->job.m ? precision : TT_TF32, size, end - begin)))
+            if (!(off <= rounded_allowed(i < of->job.m ? precision : TT_TF32, size, end - begin)))
                 fail_msg("shard %u, input %u, output %u is off by %g", s, i, j, off);
         }
 }
 
 static void check_grads(tt_precision_t precision, uint32_t rows, uint32_t m, uint32_t n, size_t at)
 {
-    cuda_device_t *device = open_device(precision);
+    cuda_device_t *device = rounded_open(precision);
     grads_t grads = new_grads(device, rows, m, n, at);
     float *whole[SHARDS], *part[SHARDS];
     grads_run(device, &grads, 0, SHARDS, whole);
@@ -316,28 +252,28 @@ static void check_grads(tt_precision_t precision, uint32_t rows, uint32_t m, uin
         free(part[s]);
     }
     grads_free(device, &grads);
-    close_device(device);
+    rounded_close(device);
 }
 
 static void gradients_are_near(void **state)
 {
     (void)state;
-    check_grads(TT_TF32, scaled(53), scaled(16), scaled(12), 0);
-    check_grads(TT_BF16, scaled(52), scaled(12), scaled(36), 3);
+    check_grads(TT_TF32, rounded_scaled(53), rounded_scaled(16), rounded_scaled(12), 0);
+    check_grads(TT_BF16, rounded_scaled(52), rounded_scaled(12), rounded_scaled(36), 3);
 }
 
 /* ---- exact where it gains nothing ---------------------------------------------------------------------------------------- */
 
 static void assert_exact(const case_t *of)
 {
-    cuda_device_t *device = open_device(of->precision);
+    cuda_device_t *device = rounded_open(of->precision);
     layer_t layer = new_layer(device, of);
     float *got = layer_run(device, &layer, 0, SHARDS, true), *exact = layer_run(device, &layer, 0, SHARDS, false);
     assert_memory_equal(got, exact, layer.c.count * sizeof *got);
     free(got);
     free(exact);
     layer_free(device, &layer);
-    close_device(device);
+    rounded_close(device);
 }
 
 /*  Few multiply-adds, few rows of a shard, or rows that are no vectors of four. */
@@ -345,28 +281,31 @@ static void small_products_are_exact(void **state)
 {
     (void)state;
     assert_exact(&(case_t){.precision = TT_TF32, .rows = 32, .n = 8, .k = 4});
-    assert_exact(&(case_t){.precision = TT_TF32, .rows = 31, .n = scaled(40), .k = scaled(40)});
-    assert_exact(&(case_t){.precision = TT_TF32, .rows = 3, .n = scaled(40), .k = scaled(40)});
-    assert_exact(&(case_t){.precision = TT_TF32, .rows = scaled(53), .n = scaled(12) + 2, .k = scaled(16)});
-    assert_exact(&(case_t){.precision = TT_TF32, .rows = scaled(53), .n = scaled(12), .k = scaled(16) + 1});
+    assert_exact(&(case_t){.precision = TT_TF32, .rows = 31, .n = rounded_scaled(40), .k = rounded_scaled(40)});
+    assert_exact(&(case_t){.precision = TT_TF32, .rows = 3, .n = rounded_scaled(40), .k = rounded_scaled(40)});
+    assert_exact(&(case_t){
+        .precision = TT_TF32, .rows = rounded_scaled(53), .n = rounded_scaled(12) + 2, .k = rounded_scaled(16)});
+    assert_exact(&(case_t){
+        .precision = TT_TF32, .rows = rounded_scaled(53), .n = rounded_scaled(12), .k = rounded_scaled(16) + 1});
 }
 
 /*  Who asks for heads has no shards. */
 static void rows_of_nobodys_shards_are_exact(void **state)
 {
-    const case_t of = {.precision = TT_BF16, .rows = scaled(53), .n = scaled(12), .k = scaled(16)};
-    cuda_device_t *device = open_device(of.precision);
+    const case_t of = {
+        .precision = TT_BF16, .rows = rounded_scaled(53), .n = rounded_scaled(12), .k = rounded_scaled(16)};
+    cuda_device_t *device = rounded_open(of.precision);
     layer_t layer = new_layer(device, &of);
     const cuda_dense_t dense = {device->fast, NULL};
     float *exact = layer_run(device, &layer, 0, SHARDS, false);
     (void)state;
     cuda_dense(&dense, device->work, &layer.job);
-    float *got = fetch(device, layer.c.there, layer.c.count);
+    float *got = rounded_fetch(device, layer.c.there, layer.c.count);
     assert_memory_equal(got, exact, layer.c.count * sizeof *got);
     free(got);
     free(exact);
     layer_free(device, &layer);
-    close_device(device);
+    rounded_close(device);
 }
 
 /* ---- what goes wrong ------------------------------------------------------------------------------------------------------ */
@@ -375,14 +314,16 @@ static void no_algorithm_is_exact(void **state)
 {
     (void)state;
     setenv("TT_SIMT_LT", "none", 1);
-    assert_exact(&(case_t){.precision = TT_TF32, .rows = scaled(53), .n = scaled(12), .k = scaled(16)});
+    assert_exact(
+        &(case_t){.precision = TT_TF32, .rows = rounded_scaled(53), .n = rounded_scaled(12), .k = rounded_scaled(16)});
     unsetenv("TT_SIMT_LT");
 }
 
 static void a_product_that_fails_is_said(void **state)
 {
-    const case_t of = {.precision = TT_TF32, .rows = scaled(53), .n = scaled(12), .k = scaled(16)};
-    cuda_device_t *device = open_device(of.precision);
+    const case_t of = {
+        .precision = TT_TF32, .rows = rounded_scaled(53), .n = rounded_scaled(12), .k = rounded_scaled(16)};
+    cuda_device_t *device = rounded_open(of.precision);
     layer_t layer = new_layer(device, &of);
     const cuda_dense_t dense = {device->fast, &layer.run};
     (void)state;
@@ -395,7 +336,7 @@ static void a_product_that_fails_is_said(void **state)
             strstr(tt_err_text(), "cuda:0: a product: CUBLAS_STATUS_EXECUTION_FAILED; learner.precision: exact"));
     }
     layer_free(device, &layer);
-    close_device(device);
+    rounded_close(device);
 }
 
 static void assert_refused(const char *wish, const char *words)

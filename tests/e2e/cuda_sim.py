@@ -321,7 +321,7 @@ def test_no_driver(world):
 def test_precision(world):
     """Other weights than the CPU's, and the same ones however shards are split, with graphs and without. On a real card networks as small as
     these are exact (tests/gpu/run has larger ones)."""
-    for env, network in (("CartPole-v1", "{hidden: [64, 64]}"), (f"{PLUGINS}/catch.so", "{encoder: [conv 4 3x3 pad 1, dense 32 relu]}"),
+    for env, network in (("CartPole-v1", "{hidden: [64, 64]}"), (f"{PLUGINS}/catch.so", "{encoder: [conv 8 2x2, conv 8 3x3 pad 1, dense 32 relu]}"),
                          ("CartPoleNoVel-v1", "{encoder: [dense 32 tanh], rnn: lstm, rnn_size: 32}")):
         config = world.config(f"env: {env}\nnum_envs: 8\nnum_steps: 32\nalgorithm: {{name: ppo, epochs: 2, minibatch_size: 128}}\n"
                               f"network: {network}\nlearner: {{shards: 4}}\nstop: {{env_steps: 768}}\n")

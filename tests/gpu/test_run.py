@@ -29,7 +29,7 @@ class Run(unittest.TestCase):
         done = run("--card", "cuda-sim", "--only", "fast", "--turns", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
         names = [result["name"] for result in json.loads(done.stdout)["results"]]
-        self.assertEqual(names, ["fast.products.0", *(f"fast.{precision}.{what}" for precision in ("tf32", "bf16")
+        self.assertEqual(names, ["fast.products.0", "fast.convolutions.0", *(f"fast.{precision}.{what}" for precision in ("tf32", "bf16")
                                                       for what in ("rounded", "again", "two-learners", "graphs-off"))])
 
     def test_fails(self):

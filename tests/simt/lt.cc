@@ -84,6 +84,7 @@ float rounded(float x, unsigned bits)
 
 struct product_t {
     choice of;
+    bool more; /* added to what is there */
     const float *a, *b;
     float *d;
 };
@@ -93,13 +94,13 @@ __global__ void product(product_t job)
     const choice &of = job.of;
     const unsigned bits = of.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? 13 : 16;
     const uint64_t e = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x, i = e % of.m, j = e / of.m;
-    float sum = 0;
     if (e >= of.m * of.n)
         return;
+    float sum = 0, &to = job.d[i + uint64_t(of.c) * j];
     for (uint64_t k = 0; k < of.k; k++)
         sum = __fmaf_rn(rounded(job.a[of.turned[0] ? uint64_t(of.a) * i + k : i + uint64_t(of.a) * k], bits),
             rounded(job.b[of.turned[1] ? j + uint64_t(of.b) * k : uint64_t(of.b) * j + k], bits), sum);
-    job.d[i + uint64_t(of.c) * j] = sum;
+    to = job.more ? __fadd_rn(to, sum) : sum;
 }
 
 template <class T> cublasStatus_t made(T **out, T self)
@@ -229,13 +230,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
     choice chosen, of = choice_of(desc, a_layout, b_layout, c_layout);
     memcpy(&chosen, algo, sizeof chosen);
     memcpy(of.align, chosen.align, sizeof of.align);
-    const bool plain = *static_cast<const float *>(alpha) == 1 && *static_cast<const float *>(beta) == 0 && c == d;
+    const float more = *static_cast<const float *>(beta);
+    const bool plain = *static_cast<const float *>(alpha) == 1 && (more == 0 || more == 1) && c == d;
     if (!plain || memcmp(&chosen, &of, sizeof of) != 0 || !workspace || !aligned(a, of.align[0]) ||
         !aligned(b, of.align[1]) || !aligned(c, of.align[2]) || !aligned(d, of.align[3]))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (wish("fails"))
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    const product_t job = {of, static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(d)};
+    const product_t job = {of, more == 1, static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(d)};
     CUDA_LAUNCH(product, unsigned((of.m * of.n + 255) / 256), 256, 0, stream, job);
     return CUBLAS_STATUS_SUCCESS;
 }

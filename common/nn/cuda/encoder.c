@@ -108,7 +108,7 @@ static void s_conv(const turn_t *turn)
         .weight = turn->params + op->weight_at,
         .bias = turn->params + op->bias_at,
         .out = turn->y};
-    cuda_conv(turn->stream, &job);
+    cuda_conv2d(turn->dense, turn->stream, &job);
 }
 
 static void s_pool(const turn_t *turn)
@@ -250,7 +250,7 @@ static void s_conv_back(const turn_t *turn)
         .bias_at = op->bias_at,
         .partial = turn->memory.partial,
         .partial_floats = turn->memory.partial_floats};
-    cuda_conv_grads(turn->stream, turn->run, &grads);
+    cuda_conv2d_grads(turn->dense, turn->stream, turn->run, &grads);
     const cuda_conv_back_t job = {.window = op->window,
         .before = turn->in->act,
         .rows = turn->rows,
@@ -259,7 +259,7 @@ static void s_conv_back(const turn_t *turn)
         .in = turn->x,
         .d_in = turn->d_x};
     if (turn->d_x)
-        cuda_conv_back(turn->stream, &job);
+        cuda_conv2d_back(turn->dense, turn->stream, &job);
 }
 
 static void s_pool_back(const turn_t *turn)

@@ -1,16 +1,17 @@
-/*  fast - dense layers by another library's products, for who wants speed and not the CPU's bits (learner.precision).
+/*  fast - dense layers and convolutions by another library's products, for who wants speed and not the CPU's bits (learner.precision).
  *
  *  What goes there: of a pass, a layer's product, its way back and its weights' gradients, by NVIDIA's cuBLASLt, whose tensor cores
  *  round what is multiplied to TF32 or BF16 and add in FP32. Whatever else there is, products too small to gain among it, and whoever
  *  asks for heads, is as exact as ever.
- *  Bits:    a product is made of one shard's rows at a time, by an algorithm that is chosen once for its shape, of those that do not
- *           split a sum over blocks. So it depends on the shard, the card and the release of the library alone: not on who else has shards of
+ *  Bits:    a product is made of one shard's rows at a time, of pictures of as many as the memory for them holds, by an algorithm that is
+ *           chosen once for its shape, of those that do not split a sum over blocks. So it depends on the shard, the card and the release of the library alone: not on who else has shards of
  *           the minibatch, nor on graphs, nor on the clock.
  *  Errors:  calls that launch remember what failed; cuda_launched says it.
  *  Threads: the device's owner. */
 #pragma once
 #include <cuda_runtime_api.h>
 #include "common/nn/cuda/kernels.h"
+#include "common/nn/cuda/kernels_encoder.h"
 #include "common/nn/device.h"
 
 /*  Below so many multiply-adds a shard, or so many numbers along a side, our own kernel is no slower: on paper it makes 10 T a second, a
@@ -28,7 +29,7 @@ void cuda_fast_free(cuda_fast_t *self);
 /*  ", tf32 by cuBLASLt 13.1.2". */
 const char *cuda_fast_words(const cuda_fast_t *self);
 
-/*  How the dense layers of a run are multiplied. {0}: exactly. */
+/*  How the layers of a run are multiplied. {0}: exactly. */
 typedef struct {
     cuda_fast_t *fast;     /* NULL: exactly                         */
     const cuda_run_t *run; /* NULL: exactly; rows are nobody's shards */
@@ -37,3 +38,9 @@ typedef struct {
 void cuda_dense(const cuda_dense_t *self, cudaStream_t stream, const cuda_gemm_t *job);
 /*  As cuda_outer. */
 void cuda_dense_grads(const cuda_dense_t *self, cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t *job);
+
+/*  As cuda_conv and cuda_conv_back, of all rows of the run; as cuda_conv_grads. */
+void cuda_conv2d(const cuda_dense_t *self, cudaStream_t stream, const cuda_conv_t *job);
+void cuda_conv2d_back(const cuda_dense_t *self, cudaStream_t stream, const cuda_conv_back_t *job);
+void cuda_conv2d_grads(
+    const cuda_dense_t *self, cudaStream_t stream, const cuda_run_t *run, const cuda_conv_grads_t *job);

@@ -60,6 +60,28 @@ static inline size_t cuda_conv_row_floats(const cuda_window_t *w)
     return ((size_t)w->kernel_h * w->kernel_w * w->in_c + 1) * w->out_c;
 }
 
+/* ---- convolution as another library's products (unfold.cu, fast.h) -------------------------------------------------------- */
+
+/*  out[(row, y, x)][(kh, kw, c)]: what each place of the output reads, side by side; 0 outside the picture. Arrays are aligned to 16. */
+typedef struct {
+    cuda_window_t window;
+    uint32_t rows;
+    const float *in;
+    float *out;
+} cuda_unfold_t;
+void cuda_unfold(cudaStream_t stream, const cuda_unfold_t *job);
+
+/*  d_in = the sum of what came to a number wherever it was read, d[(row, y, x)][(kh, kw, c)], in the order of (kh, kw), times the
+ *  derivative of `before`, which gave `in`. */
+typedef struct {
+    cuda_window_t window;
+    cuda_act_t before;
+    uint32_t rows;
+    const float *d, *in;
+    float *d_in;
+} cuda_unfold_back_t;
+void cuda_unfold_back(cudaStream_t stream, const cuda_unfold_back_t *job);
+
 /* ---- pooling (pool.cu) ------------------------------------------------------------------------------------------------------ */
 
 /*  which[rows][out_h][out_w][out_c]: the number of the place that was taken; NULL: the mean. */
