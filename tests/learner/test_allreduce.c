@@ -401,9 +401,11 @@ static void s_nudge(world_t *world)
     assert_ok(allreduce_nudge(world->self));
 }
 
-/*  An aggregator that stands still: however often it is said again, little waits for it. */
+/*  An aggregator that stands still: however often it is said again, little waits for it: what queues and sockets hold, eleven times on a quiet
+ *  machine, and some more where the threads between them are slow. */
 static void test_what_waits_for_a_stopped_aggregator_is_bounded(void **state)
 {
+    enum { SAID = 1000 };
     (void)state;
     static world_t world;
     s_open(&world, 0);
@@ -412,7 +414,7 @@ static void test_what_waits_for_a_stopped_aggregator_is_bounded(void **state)
     world.view.aggregators = 1;
     assert_ok(allreduce_enter(world.self, &world.view));
     s_send(&world, 7, 0, 2);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < SAID; i++)
         s_nudge(&world);
     allreduce_finish(world.self);
     s_send(&world, 8, 0, 2); /* perhaps there is no room for it yet */
@@ -422,7 +424,7 @@ static void test_what_waits_for_a_stopped_aggregator_is_bounded(void **state)
         s_nudge(&world);
         assert_true(tt_now_ms(tt_clock_real()) < until);
     }
-    assert_in_range(world.of_7, world.chunks, 12 * (size_t)world.chunks);
+    assert_in_range(world.of_7, world.chunks, SAID / 20 * (size_t)world.chunks);
     s_close(&world);
 }
 
