@@ -53,16 +53,14 @@ const char *cuda_fast_words(const cuda_fast_t *self)
 
 /* ---- dense layers ----------------------------------------------------------------------------------------------------- */
 
-/*  A shard's rows are as many as the smallest has, or by one, or a sequence, more. */
 static bool s_goes(cuda_fast_t *self, const cuda_run_t *run, const cuda_gemm_t *job, bool sums)
 {
     if (!self || !run)
         return false;
-    const uint32_t length = run->length ? run->length : 1, units = run->rows / length,
-                   least = units / run->shards * length, more = units % run->shards ? length : 0;
-    fast_question_t question = {.job = *job, .sums = sums, .count = {least, least + more}};
-    *(sums ? &question.job.k : &question.job.m) = least;
-    return least && fast_goes(self, &question);
+    const fast_rows_t rows = fast_rows(run);
+    fast_question_t question = {.job = *job, .sums = sums, .count = {rows.least, rows.most}};
+    *(sums ? &question.job.k : &question.job.m) = rows.least;
+    return rows.least && fast_goes(self, &question);
 }
 
 /*  Rows of shard s of the run, and the first of them, counted from the run's. */

@@ -65,25 +65,20 @@ static void s_counts(const conv_t *self, uint32_t rows, uint32_t *whole, uint32_
 
 static bool s_goes(const conv_t *self, const cuda_gemm_t *job, bool sums)
 {
-    if (!self->fast || !self->run || !self->run->rows)
+    if (!self->fast || !self->run || (uint64_t)self->run->rows * self->positions > INT32_MAX)
         return false;
-    const uint32_t length = self->run->length ? self->run->length : 1, units = self->run->rows / length,
-                   least = units / self->run->shards * length, more = units % self->run->shards ? length : 0;
+    const fast_rows_t rows = fast_rows(self->run);
     fast_question_t question = {.job = *job, .sums = sums};
-    if (!least || (uint64_t)self->run->rows * self->positions > INT32_MAX)
-        return false;
-    *(sums ? &question.job.k : &question.job.m) = least * self->positions;
-    s_counts(self, least, &question.count[0], &question.count[1]);
-    s_counts(self, least + more, &question.count[0], &question.count[2]);
-    return fast_goes(self->fast, &question);
+    *(sums ? &question.job.k : &question.job.m) = rows.least * self->positions;
+    s_counts(self, rows.least, &question.count[0], &question.count[1]);
+    s_counts(self, rows.most, &question.count[0], &question.count[2]);
+    return rows.least && fast_goes(self->fast, &question);
 }
 
 /*  Room for what a piece reads; NULL: it has failed. */
 static float *s_room(const conv_t *self)
 {
-    const uint32_t length = self->run->length ? self->run->length : 1,
-                   largest = (self->run->rows / length + self->run->shards - 1) / self->run->shards * length,
-                   rows = largest < self->most ? largest : self->most;
+    const uint32_t most = fast_rows(self->run).most, rows = most < self->most ? most : self->most;
     const size_t floats = tt_mul(tt_mul(rows, self->positions), self->taps);
     return fast_room(self->fast, tt_mul(floats, sizeof(float))) ? self->fast->sums.memory : NULL;
 }

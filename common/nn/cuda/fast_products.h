@@ -28,6 +28,17 @@ void fast_fail(cuda_fast_t *self, const char *what, const char *why);
 bool fast_room(cuda_fast_t *self, size_t bytes);
 void fast_plans_free(cuda_fast_t *self);
 
+/*  Rows that a shard of the run's minibatch has: one of two numbers, whichever it is. */
+typedef struct {
+    uint32_t least, most;
+} fast_rows_t;
+static inline fast_rows_t fast_rows(const cuda_run_t *run)
+{
+    const uint32_t length = run->length ? run->length : 1, units = run->rows / length,
+                   least = units / run->shards * length;
+    return (fast_rows_t){least, units % run->shards ? least + length : least};
+}
+
 /*  A product of which every shard makes one or several: whether the library does it is a question of the minibatch's shapes, whoever has
  *  which shards. */
 enum { FAST_COUNTS = 3 };
