@@ -112,9 +112,30 @@ void tt_beside_sweep(const char *folder, const char *ending)
 
 /* ---- begun ----------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_begin(tt_beside_t *self, const char *path, bool folder)
+/*  /dev/stdout and its like: what a link in /proc stands for is somebody's open file, whatever it is at present. */
+static bool s_leads_to_proc(const char *path)
+{
+    static const char proc[] = "/proc/";
+    char to[sizeof proc];
+    return readlink(path, to, sizeof to) >= (ssize_t)sizeof to - 1 && strncmp(to, proc, sizeof proc - 1) == 0;
+}
+
+/*  A rename puts a file in the place of anything but a folder; a device or a pipe that a user has named would be gone for all. */
+static tt_status_t s_may_replace(const tt_beside_t *self)
 {
     struct stat info;
+    const bool there = stat(self->path, &info) == 0;
+    if (there && S_ISDIR(info.st_mode)) {
+        errno = EISDIR; /* the rename would say so too late, or in other words */
+        return s_err(self);
+    }
+    if ((there && !S_ISREG(info.st_mode)) || s_leads_to_proc(self->path))
+        return tt_err(TT_IO, "cannot write %s: it is no ordinary file, and a file would take its place", self->path);
+    return TT_OK;
+}
+
+static tt_status_t s_begin(tt_beside_t *self, const char *path, bool folder)
+{
     size_t length = strlen(path);
     self->fd = -1;
     self->folder = folder;
@@ -125,10 +146,7 @@ static tt_status_t s_begin(tt_beside_t *self, const char *path, bool folder)
         return tt_err(TT_INVALID, "%.64s...: the path is too long", path);
     memcpy(self->path, path, length);
     self->path[length] = '\0';
-    if (!folder && stat(self->path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        errno = EISDIR; /* the rename would say so too late, or in other words */
-        return s_err(self);
-    }
+    TT_TRY(folder ? TT_OK : s_may_replace(self));
     s_sweep(self->path);
     return TT_OK;
 }

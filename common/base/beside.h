@@ -19,7 +19,8 @@ typedef struct {
     char beside[PATH_MAX];
 } tt_beside_t;
 
-/*  TT_DENIED, TT_IO, TT_INVALID: too long a path. */
+/*  TT_DENIED, TT_INVALID: too long a path, TT_IO; so is a folder, a device, a pipe or a link to one, and what leads to an open file of
+ *  somebody's by way of /proc (/dev/stdout): none of those is replaced. */
 tt_status_t tt_beside_file(tt_beside_t *self, const char *path, mode_t mode);
 /*  With a name from the start: for who hands it to a library that opens files itself, and for file systems without O_TMPFILE. */
 tt_status_t tt_beside_named(tt_beside_t *self, const char *path, mode_t mode);

@@ -265,6 +265,50 @@ static void test_a_folder_is_no_file(void **state)
     tt_beside_drop(&beside);
 }
 
+/*  A device or a pipe would be gone for everybody, and as root so would /dev/stdout. */
+static void test_what_is_no_file_is_not_replaced(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"pipe", "to_pipe", "stdout"};
+    tt_beside_t beside;
+    struct stat before, now;
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_int_equal(symlink("pipe", "to_pipe"), 0);
+    assert_ok(tt_file_replace(".", "a", "a", 0600));
+    const int fd = open("a", O_RDWR | O_CLOEXEC), kept = dup(STDOUT_FILENO);
+    assert_int_equal(symlink("/proc/self/fd/1", "stdout"), 0);
+    assert_int_equal(dup2(fd, STDOUT_FILENO), STDOUT_FILENO); /* a file, by way of a link that is nobody's to replace */
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(lstat(names[i], &before), 0);
+            assert_int_equal(k ? s_file(&beside, names[i]) : s_named(&beside, names[i]), TT_IO);
+            assert_non_null(strstr(tt_err_text(), names[i]));
+            assert_non_null(strstr(tt_err_text(), "no ordinary file"));
+            tt_beside_drop(&beside);
+            assert_int_equal(lstat(names[i], &now), 0);
+            assert_int_equal(now.st_ino, before.st_ino);
+        }
+    assert_int_equal(dup2(kept, STDOUT_FILENO), STDOUT_FILENO);
+    close(kept);
+    close(fd);
+    assert_int_equal(s_entries(), 4);
+}
+
+/*  A link to a file, or to nothing, is replaced as before. */
+static void test_a_link_is_replaced(void **state)
+{
+    (void)state;
+    struct stat info;
+    assert_ok(tt_file_replace(".", "a", "a", 0600));
+    assert_int_equal(symlink("a", "to_a"), 0);
+    assert_int_equal(symlink("nowhere", "to_nowhere"), 0);
+    assert_ok(tt_file_replace(".", "to_a", "b", 0600));
+    assert_ok(tt_file_replace(".", "to_nowhere", "b", 0600));
+    assert_true(lstat("to_a", &info) == 0 && S_ISREG(info.st_mode));
+    assert_true(lstat("to_nowhere", &info) == 0 && S_ISREG(info.st_mode));
+    assert_int_equal(s_entries(), 3);
+}
+
 /*  Many processes replace one file again and again: it is always one of theirs, whole. */
 static void test_many_at_once(void **state)
 {
@@ -341,6 +385,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_it_replaces, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_where_it_cannot_be, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_folder_is_no_file, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_no_file_is_not_replaced, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_link_is_replaced, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_at_once, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_second_name, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_two_give_one_name, s_setup, s_teardown),
