@@ -3,6 +3,8 @@
 #include "common/base/clock.h"
 #include "common/net/link.h"
 
+enum { LOOK_MS = 50 };
+
 /*  TT_STOPPED is the coordinator's word for a run that is ending: for who asks it is not there any more, and he was not stopped. */
 static tt_status_t s_take_reply(const tt_msg_REPLY_t *reply, json_t **out)
 {
@@ -15,16 +17,28 @@ static tt_status_t s_take_reply(const tt_msg_REPLY_t *reply, json_t **out)
     return *out ? TT_OK : tt_err(TT_PROTOCOL, "the coordinator's answer is not JSON: %s", error.text);
 }
 
+/*  Nothing has come: has the run ended meanwhile, by another `tutti stop` or by itself? Then nobody is left who could answer. */
+static tt_status_t s_err_silent(const tt_rundir_t *run, bool live)
+{
+    if (!live)
+        return tt_err(
+            TT_UNAVAILABLE, "run %s has ended meanwhile; 'tutti resume %s' continues it", run->name, run->name);
+    return tt_err(
+        TT_UNAVAILABLE, "the coordinator of %s does not answer; see %s/logs/coordinator-0.log", run->name, run->path);
+}
+
 static tt_status_t s_await(tt_link_t *link, const tt_rundir_t *run, int timeout_ms, json_t **out)
 {
     const int64_t deadline = tt_now_ms(tt_clock_real()) + timeout_ms;
     for (;;) {
+        const bool live = tt_rundir_live(run); /* before the wait: what a run answers at its end is still taken */
         const int64_t left = deadline - tt_now_ms(tt_clock_real());
         tt_packet_t packet = {0};
-        tt_status_t status = left > 0 ? tt_link_wait(link, &packet, left) : TT_AGAIN;
+        tt_status_t status = left > 0 ? tt_link_wait(link, &packet, left < LOOK_MS ? left : LOOK_MS) : TT_TIMEOUT;
+        if (status == TT_AGAIN && live)
+            continue;
         if (status == TT_AGAIN || status == TT_TIMEOUT)
-            return tt_err(TT_UNAVAILABLE, "the coordinator of %s does not answer; see %s/logs/coordinator-0.log",
-                run->name, run->path);
+            return s_err_silent(run, live);
         if (status != TT_OK)
             return status;
         const bool answered = packet.msg.type == TT_MSG_REPLY;

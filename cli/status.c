@@ -157,9 +157,14 @@ int tt_cmd_status(int argc, char **argv)
         return tt_args_fail(args, status);
     json_t *answer = NULL;
     const char *state = tt_run_state(&run, &answer);
-    const bool live = strcmp(state, "running") == 0;
+    bool live = strcmp(state, "running") == 0;
     if (live)
         status = tt_client_ask(&run, "status", "", 10000, &answer);
+    if (status == TT_UNAVAILABLE && !tt_rundir_live(&run)) { /* it ended while it was asked */
+        status = TT_OK;
+        state = tt_run_state(&run, &answer);
+        live = false;
+    }
     if (status != TT_OK)
         return tt_args_fail(args, status);
     if (live)

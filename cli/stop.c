@@ -67,10 +67,13 @@ int tt_cmd_stop(int argc, char **argv)
     if (status == TT_OK)
         status = tt_rundir_find(&run, tt_operand(args, 0));
     if (status == TT_OK && !tt_arg_given(args, "now")) {
+        const bool live = tt_rundir_live(&run);
         status = tt_client_ask(&run, "stop", "{\"reason\": \"tutti stop\"}", 10000, NULL);
         if (status == TT_UNAVAILABLE && s_pid(&run) > 1 &&
             tt_rundir_held_by(&run, s_pid(&run))) /* no coordinator: the controller does it */
             status = kill(s_pid(&run), SIGTERM) == 0 ? TT_OK : tt_err_errno(TT_OS, "stopping process");
+        if (status == TT_UNAVAILABLE && live && !tt_rundir_live(&run))
+            return 0; /* it ended while it was asked to: somebody else had, or it did by itself */
         if (status == TT_OK && s_await_end(&run, timeout))
             return 0;
     }

@@ -11,7 +11,7 @@ typedef struct {
     pthread_t thread;
     tt_msg_REPLY_t reply;
     char verb[32], body[64];
-    bool has_left;
+    bool has_left, ends; /* ends: the run does, before it answers */
 } coordinator_t;
 
 static int s_setup(void **state)
@@ -41,7 +41,10 @@ static void s_answer(coordinator_t *self, tt_sock_t *sock, const tt_packet_t *pa
     } else if (packet->msg.type == TT_MSG_REQUEST) {
         snprintf(self->verb, sizeof self->verb, "%s", packet->msg.REQUEST.verb);
         snprintf(self->body, sizeof self->body, "%s", packet->msg.REQUEST.body);
-        help_send(sock, packet->peer, &self->reply);
+        if (self->ends)
+            close(self->lock);
+        else
+            help_send(sock, packet->peer, &self->reply);
     }
 }
 
@@ -77,7 +80,8 @@ static void s_stop(coordinator_t *self)
 {
     pthread_join(self->thread, NULL);
     tt_rundir_close_sockets(&self->run);
-    close(self->lock);
+    if (!self->ends)
+        close(self->lock);
 }
 
 /*  `tutti status` in a shell's loop must not fill the coordinator's list of clients until their leases are over. */
@@ -133,12 +137,24 @@ static void test_a_run_that_does_not_run(void **state)
     assert_non_null(strstr(tt_err_text(), "tutti resume run"));
 }
 
+/*  Two `tutti stop`, and the first one's has ended it: there is no answer to wait for, and no log to look at. */
+static void test_a_run_that_ends_before_it_answers(void **state)
+{
+    coordinator_t *self = *state;
+    self->ends = true;
+    s_start(self, TT_OK, "{}");
+    assert_int_equal(tt_client_ask(&self->run, "stop", "", PATIENCE_MS, NULL), TT_UNAVAILABLE);
+    assert_string_equal(tt_err_text(), "run run has ended meanwhile; 'tutti resume run' continues it");
+    s_stop(self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_asks_and_leaves, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_refusal_is_in_its_words, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_is_ending_is_not_available, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_that_ends_before_it_answers, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_an_answer_that_is_no_json, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_does_not_run, s_setup, s_teardown),
     };
