@@ -9,6 +9,7 @@
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/beside.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/job/job.h"
@@ -96,21 +97,44 @@ static tt_status_t s_host(const volume_t *self, char **source)
 
 /* ---- objects ---------------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_write_file(const char *folder, const char *name, const void *data, size_t size, mode_t mode)
+/*  A ConfigMap or Secret as a volume shows it. */
+typedef struct {
+    const char *volume, *kind, *folder;
+    const json_t *object, *items; /* items: which keys, and where; none: all, as they are called */
+    bool optional;
+    mode_t mode;
+} shown_t;
+
+static bool s_is_below(const char *path)
 {
-    if (strchr(name, '/') || !*name || strcmp(name, "..") == 0)
-        return tt_err(TT_INVALID, "'%.80s' is not the name of a file", name);
-    char *path = tt_sprintf("%s/%s", folder, name);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    const bool done = fd >= 0 && tt_file_write(fd, data, size, NULL);
-    const tt_status_t status = done ? TT_OK : tt_err_errno(TT_IO, "%s", path);
-    if (fd >= 0)
-        close(fd);
+    for (const char *part = path; part; part = strchr(part, '/'), part = part ? part + 1 : NULL)
+        if (strcspn(part, "/") == 0 || (strncmp(part, "..", 2) == 0 && strcspn(part, "/") == 2))
+            return false;
+    return true;
+}
+
+/*  In place of what another container of the pod was shown, with that mode whatever the umask is. */
+static tt_status_t s_write_file(const shown_t *self, const char *name, const void *data, size_t size, mode_t mode)
+{
+    if (!s_is_below(name))
+        return tt_err(TT_INVALID, "volume %s: '%.80s' is not the name of a file in it", self->volume, name);
+    char *path = tt_sprintf("%s/%s", self->folder, name), *slash = strrchr(path, '/');
+    tt_beside_t beside = {.fd = -1};
+    *slash = '\0';
+    tt_status_t status = s_make_path(path) ? TT_OK : tt_err_errno(TT_IO, "%s", path);
+    *slash = '/';
+    if (status == TT_OK)
+        status = tt_beside_file(&beside, path, 0600);
+    if (status == TT_OK && (!tt_file_write(beside.fd, data, size, NULL) || fchmod(beside.fd, mode) != 0))
+        status = tt_err_errno(TT_IO, "%s", path);
+    if (status == TT_OK)
+        status = tt_beside_finish(&beside, true);
+    tt_beside_drop(&beside);
     free(path);
     return status;
 }
 
-static tt_status_t s_write_base64(const char *folder, const char *name, const char *text, mode_t mode)
+static tt_status_t s_write_base64(const shown_t *self, const char *name, const char *text, mode_t mode)
 {
     const size_t room = strlen(text);
     unsigned char *data = tt_new0(room + 1);
@@ -119,39 +143,79 @@ static tt_status_t s_write_base64(const char *folder, const char *name, const ch
     if (sodium_base642bin(data, room + 1, text, room, " \n", &size, NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
         status = tt_err(TT_INVALID, "data of %s is not base64", name);
     else
-        status = s_write_file(folder, name, data, size, mode);
+        status = s_write_file(self, name, data, size, mode);
     sodium_memzero(data, room);
     free(data);
     return status;
 }
 
-static tt_status_t s_write_map(const char *folder, const json_t *map, bool base64, mode_t mode)
+/*  What is under a key. stringData of a Secret wins, as where the API server writes it into data. */
+static const json_t *s_value(const shown_t *self, const char *key, bool *base64)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)map, name, value)
-    {
-        if (!json_is_string(value))
-            return tt_err(TT_INVALID, "data of %s: expected text", name);
-        if (base64)
-            TT_TRY(s_write_base64(folder, name, json_string_value(value), mode));
-        else
-            TT_TRY(s_write_file(folder, name, json_string_value(value), json_string_length(value), mode));
-    }
+    const json_t *plain = json_object_get(json_object_get(self->object, "stringData"), key);
+    const json_t *data = json_object_get(json_object_get(self->object, "data"), key);
+    *base64 = !plain && (!data || strcmp(self->kind, "Secret") == 0);
+    return plain ? plain : data ? data : json_object_get(json_object_get(self->object, "binaryData"), key);
+}
+
+static tt_status_t s_write_key(const shown_t *self, const char *key, const char *name, mode_t mode)
+{
+    bool base64;
+    const json_t *value = s_value(self, key, &base64);
+    if (!value && self->optional)
+        return TT_OK;
+    if (!value)
+        return tt_err(TT_NOT_FOUND, "volume %s: the manifest's %s has no key %.80s", self->volume, self->kind, key);
+    if (!json_is_string(value))
+        return tt_err(TT_INVALID, "data of %s: expected text", key);
+    return base64 ? s_write_base64(self, name, json_string_value(value), mode)
+                  : s_write_file(self, name, json_string_value(value), json_string_length(value), mode);
+}
+
+static mode_t s_mode(const json_t *object, const char *key, mode_t without)
+{
+    const json_t *mode = json_object_get(object, key);
+    return json_is_integer(mode) ? (mode_t)json_integer_value(mode) & 0777 : without;
+}
+
+static tt_status_t s_write_items(const shown_t *self)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(self->items, i, item)
+        TT_TRY(s_write_key(self, s_text(item, "key"), s_text(item, "path"), s_mode(item, "mode", self->mode)));
     return TT_OK;
 }
 
-static tt_status_t s_object(const volume_t *self, char **source, const char *kind, const char *name, bool optional)
+static tt_status_t s_write_all(const shown_t *self)
 {
-    const json_t *object = place_object(self->place, kind, name);
-    const bool secret = strcmp(kind, "Secret") == 0;
-    if (!object && !optional)
+    static const char *const maps[] = {"data", "binaryData", "stringData"};
+    const char *key;
+    json_t *value;
+    for (size_t m = 0; m < TT_COUNT(maps); m++)
+        json_object_foreach(json_object_get(self->object, maps[m]), key, value)
+        {
+            if (strchr(key, '/'))
+                return tt_err(TT_INVALID, "'%.80s' is not the name of a file", key);
+            TT_TRY(s_write_key(self, key, key, self->mode));
+        }
+    return TT_OK;
+}
+
+static tt_status_t s_object(const volume_t *self, char **source, const char *kind, const char *name)
+{
+    const json_t *of = json_object_get(self->volume, strcmp(kind, "Secret") == 0 ? "secret" : "configMap");
+    shown_t shown = {.volume = self->name,
+        .kind = kind,
+        .object = place_object(self->place, kind, name),
+        .items = json_object_get(of, "items"),
+        .optional = json_is_true(json_object_get(of, "optional")),
+        .mode = s_mode(of, "defaultMode", strcmp(kind, "Secret") == 0 ? 0600 : 0644)};
+    if (!shown.object && !shown.optional)
         return tt_err(TT_NOT_FOUND, "volume %s: the manifest has no %s %s", self->name, kind, name);
     *source = place_folder(self->place, "pods/%s/volumes/%s", s_pod_name(self), self->name);
-    const mode_t mode = secret ? 0600 : 0644;
-    tt_status_t status = s_write_map(*source, json_object_get(object, "data"), secret, mode);
-    if (status == TT_OK)
-        status = s_write_map(*source, json_object_get(object, "stringData"), false, mode);
+    shown.folder = *source;
+    const tt_status_t status = json_array_size(shown.items) > 0 ? s_write_items(&shown) : s_write_all(&shown);
     if (status != TT_OK)
         free(*source);
     return status;
@@ -182,11 +246,9 @@ static tt_status_t s_source(const volume_t *self, char **source, char **tmpfs, b
     if (json_object_get(volume, "hostPath"))
         return s_host(self, source);
     if (config)
-        return s_object(
-            self, source, "ConfigMap", s_text(config, "name"), json_is_true(json_object_get(config, "optional")));
+        return s_object(self, source, "ConfigMap", s_text(config, "name"));
     if (secret)
-        return s_object(
-            self, source, "Secret", s_text(secret, "secretName"), json_is_true(json_object_get(secret, "optional")));
+        return s_object(self, source, "Secret", s_text(secret, "secretName"));
     if (claim) {
         *source = place_folder(self->place, "claims/%s", s_text(claim, "claimName"));
         return TT_OK;

@@ -206,6 +206,78 @@ static void test_what_cannot_be_started(void **state)
     json_decref(job);
 }
 
+/*  The file of a volume of the run's coordinator, which ended and is there. */
+static void s_check_file(const char *run, const char *name, const char *text, mode_t mode)
+{
+    char path[FOLDER_MAX + 128], seen[64] = "";
+    struct stat info;
+    snprintf(path, sizeof path, "%s/%s/pods/%s-coordinator/volumes/%s", s_root, run, run, name);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 07777, mode);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(seen, 1, sizeof seen - 1, file) == strlen(text));
+    assert_string_equal(seen, text);
+    fclose(file);
+}
+
+#define MOUNTS(volumes)                                                                                                \
+    "  coordinator: {template: {spec: {volumes: [" volumes "], containers: [{name: di-container, command: ['true'],\n" \
+    "    volumeMounts: [{name: v, mountPath: /v}, {name: w, mountPath: /w}]}]}}}\n"
+#define OBJECTS                                                                                                  \
+    "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {run.sh: 'echo'}\nbinaryData: {b: Yg==}\n" \
+    "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {p: cA==, q: cQ==}\nstringData: {q: other}\n"
+
+static void test_keys_of_objects_as_files(void **state)
+{
+    (void)state;
+    local_outcome_t out;
+    json_t *job = s_run("all",
+        MOUNTS("{name: v, configMap: {name: c, defaultMode: 0755}}, {name: w, secret: {secretName: s}}") OBJECTS, &out);
+    assert_int_equal(out.exit_code, 0);
+    json_decref(job);
+    s_check_file("all", "v/run.sh", "echo", 0755);
+    s_check_file("all", "v/b", "b", 0755);
+    s_check_file("all", "w/p", "p", 0600);
+    s_check_file("all", "w/q", "other", 0600);
+    job = s_run("some",
+        MOUNTS(
+            "{name: v, configMap: {name: c, items: [{key: run.sh, path: bin/run, mode: 0555}]}},\n"
+            "    {name: w, secret: {secretName: s, optional: true, items: [{key: none, path: x}, {key: p, path: z}]}}")
+            OBJECTS,
+        &out);
+    assert_int_equal(out.exit_code, 0);
+    json_decref(job);
+    char path[FOLDER_MAX + 128];
+    snprintf(path, sizeof path, "%s/some/pods/some-coordinator/volumes/v/run.sh", s_root);
+    assert_int_equal(access(path, F_OK), -1);
+    s_check_file("some", "v/bin/run", "echo", 0555);
+    s_check_file("some", "w/z", "p", 0600);
+}
+
+static void s_check_refused(const char *name, const char *spec, const char *words)
+{
+    local_outcome_t out;
+    json_t *job = s_run(name, spec, &out);
+    assert_int_equal(out.phase, TT_JOB_FAILED);
+    assert_non_null(strstr(s_said, words));
+    json_decref(job);
+}
+
+static void test_keys_that_are_no_files(void **state)
+{
+    (void)state;
+    s_check_refused("no-key",
+        MOUNTS("{name: v, configMap: {name: c, items: [{key: none, path: x}]}}, {name: w, emptyDir: {}}") OBJECTS,
+        "volume v: the manifest's ConfigMap has no key none");
+    s_check_refused("out",
+        MOUNTS("{name: v, configMap: {name: c, items: [{key: b, path: a/../../x}]}}, {name: w, emptyDir: {}}") OBJECTS,
+        "volume v: 'a/../../x' is not the name of a file in it");
+    s_check_refused("absolute",
+        MOUNTS("{name: v, configMap: {name: c, items: [{key: b, path: /x}]}}, {name: w, emptyDir: {}}") OBJECTS,
+        "volume v: '/x' is not the name of a file in it");
+}
+
 /*  Another run of this machine may have the addresses that this one would take first. */
 static void test_two_runs_have_addresses_of_their_own(void **state)
 {
@@ -290,6 +362,8 @@ int main(void)
         cmocka_unit_test(test_an_init_container_that_fails),
         cmocka_unit_test(test_a_sidecar),
         cmocka_unit_test(test_what_cannot_be_started),
+        cmocka_unit_test(test_keys_of_objects_as_files),
+        cmocka_unit_test(test_keys_that_are_no_files),
         cmocka_unit_test(test_two_runs_have_addresses_of_their_own),
         cmocka_unit_test(test_stop_is_read_strictly),
         cmocka_unit_test(test_a_kind_that_is_known_by_its_table_alone),
