@@ -172,6 +172,7 @@ typedef struct {
     int last_exit;     /* the same, or that with which it waits                    */
     bool ready, alive; /* alive: not going, not ended                              */
     bool tells;        /* how it ends is how the job ends                          */
+    bool again;        /* ended so that another comes, where the job allows one: else that tells, too */
     bool leads;        /* the job is nothing without it: it cannot be started here, nor can the job */
 } front_seen_t;
 

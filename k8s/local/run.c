@@ -220,10 +220,23 @@ static bool s_round(run_t *self)
     return any;
 }
 
+/*  Restarts may be used up, or there may be none: then nobody comes in its place, and it is why the job failed. */
+static int s_code_of_who_is_down(const run_t *self)
+{
+    for (size_t i = 0; i < kubelet_count(self->kubelet); i++) {
+        const front_seen_t pod = kubelet_seen(self->kubelet, i);
+        if (pod.again && pod.main_failed && pod.exit_code > 0)
+            return pod.exit_code;
+    }
+    return 0;
+}
+
 /*  The exit code of a job without a coordinator is that of the pod that failed first. */
 static void s_look_for_failures(run_t *self)
 {
     const bool over = run_info(self).final; /* who waits to be started again then is why */
+    if (!over)                              /* at its end pods are ended by us */
+        self->last_code = s_code_of_who_is_down(self);
     for (size_t i = 0; i < kubelet_count(self->kubelet) && !self->failed_code; i++) {
         const front_seen_t pod = kubelet_seen(self->kubelet, i);
         if (pod.tells && pod.main_failed && pod.exit_code > 0)
@@ -450,13 +463,18 @@ static bool s_was_late(const run_t *self)
     return reason && strcmp(reason, "DeadlineExceeded") == 0;
 }
 
+static int s_failed_code(const run_t *self)
+{
+    return self->failed_code ? self->failed_code : self->last_code ? self->last_code : 1;
+}
+
 static void s_judge(const run_t *self, local_outcome_t *out)
 {
     const bool final = run_info(self).final, well = final && s_end(self).well;
     out->phase = !final ? TT_JOB_STOPPED : well ? TT_JOB_SUCCEEDED : TT_JOB_FAILED;
     out->exit_code = well               ? 0
                      : s_was_late(self) ? tt_status_exit_code(TT_TIMEOUT) /* how its pods ended then is our doing */
-                     : final            ? self->failed_code ? self->failed_code : 1
+                     : final            ? s_failed_code(self)
                      : self->signal     ? 128 + self->signal
                                         : 143;
     if (self->broken) {

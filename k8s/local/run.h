@@ -40,6 +40,7 @@ typedef struct {
     int64_t asked_ms;
     tt_asked_t asked; /* by signals */
     int failed_code;  /* exit code of the first pod that failed */
+    int last_code;    /* of one that is down and may come again: the job's if that was the end of it */
 } run_t;
 
 /*  The job's name, borrowed; and what else anybody may know of it. */

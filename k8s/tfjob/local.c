@@ -37,7 +37,8 @@ static front_seen_t s_seen(const void *pod)
         .last_exit = self->last_exit,
         .ready = self->ready,
         .alive = !self->deleting && !ended,
-        .tells = self->old ? self->decides : !s_comes_again(self)};
+        .tells = self->old ? self->decides : !s_comes_again(self),
+        .again = !self->old && s_comes_again(self)};
 }
 
 static tt_status_t s_scale(json_t *job, const char *group, int64_t replicas)

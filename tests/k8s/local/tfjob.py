@@ -198,6 +198,10 @@ def s_ends(folder):
     done = s_run(folder, [("Worker", 2, "Never", [*shell, "exit 3"])], "fails")
     check(done.returncode == 3, f"{done.returncode}: {done.stdout}{done.stderr}")
     check("exited with code 3" in s_status(folder, "fails")["conditions"][-1]["message"], s_status(folder, "fails"))
+    for name, policy, code, limit in (("killed", "Never", 137, {}), ("often", "ExitCode", 143, {"backoffLimit": 1})):
+        # nobody comes in its place
+        done = s_run(folder, [("Worker", 1, policy, [*shell, f"exit {code}"])], name, runPolicy=limit)
+        check(done.returncode == code, f"{name}: {done.returncode}: {done.stdout}{done.stderr}")
     done = s_run(folder, [("Worker", 1, "Never", [*shell, 'test -z "${TF_CONFIG+x}"'])], "alone")
     check(done.returncode == 0, f"who is alone has a TF_CONFIG: {done.stdout}{done.stderr}")
     done = s_run(folder, [("Worker", 1, "Never", [*shell, "sleep 3600"])], "late",
