@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,7 +74,7 @@ tt_status_t token_take(char out[TOKEN_SIZE], const char *run_dir)
 bool token_matches(const char *token, const char *header)
 {
     static const char scheme[] = "Bearer ";
-    if (!header || strncmp(header, scheme, sizeof scheme - 1) != 0)
+    if (!header || strncasecmp(header, scheme, sizeof scheme - 1) != 0)
         return false;
     const char *given = header + sizeof scheme - 1;
     const size_t length = strlen(token);

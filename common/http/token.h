@@ -15,5 +15,5 @@ tt_status_t token_read(char out[TOKEN_SIZE], const char *path);
 /*  Is it the text of one: 16 to 128 letters, digits, '-', '_', '.'? */
 bool token_is(const char *text);
 
-/*  Is this the header "Bearer <token>"? Takes the same time for every wrong one of a length. */
+/*  Is this the header "Bearer <token>", the first word in any case (RFC 9110, 11.1)? Takes the same time for every wrong one of a length. */
 bool token_matches(const char *token, const char *header);

@@ -181,6 +181,8 @@ static void test_who_has_the_token_may_ask(void **state)
     snprintf(head, sizeof head, "GET /metrics HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
     assert_int_equal(s_request(place, head, "", 0, &x, &asked), 200);
     assert_non_null(strstr(x.reply, "version=0.0.4"));
+    snprintf(head, sizeof head, "GET /status HTTP/1.1\r\nauthorization: bearer %s", place->token);
+    assert_int_equal(s_request(place, head, "", 0, &x, &asked), 200);
 }
 
 static void test_who_has_not_is_turned_away_unheard(void **state)
