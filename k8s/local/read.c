@@ -300,10 +300,22 @@ static tt_status_t s_decode(const reader_t *self, const json_t *object, void **j
                : tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, "metadata"), tt_err_text());
 }
 
+/*  What YAML makes of an unquoted word (n, 123) and what only a server can do: the decoder would say that there is no name. */
+static tt_status_t s_named(const reader_t *self, const json_t *metadata)
+{
+    const json_t *name = json_object_get(metadata, "name");
+    if (name && !json_is_string(name))
+        return WRONG(self, "metadata.name", "expected text: put it in quotes");
+    if (!name && json_object_get(metadata, "generateName"))
+        return WRONG(self, "metadata.generateName", "only a cluster makes a name of it: write metadata.name");
+    return TT_OK;
+}
+
 static tt_status_t s_job(reader_t *self)
 {
     const json_t *object = manifest_at(self->manifest, self->index), *spec = json_object_get(object, "spec");
     void *job = NULL;
+    TT_TRY(s_named(self, json_object_get(object, "metadata")));
     TT_TRY(s_decode(self, object, &job));
     const char *refusal = self->front->job(job).refusal;
     const tt_status_t valid = refusal ? s_invalid(self, refusal) : TT_OK;

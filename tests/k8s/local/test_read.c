@@ -64,6 +64,10 @@ static void test_what_is_wrong_is_said_with_its_line(void **state)
     s_assert_wrong(
         HEAD COORDINATOR("image: y") "---\n" HEAD COORDINATOR("image: y"), "12: a second DIJob; run one file for each");
     s_assert_wrong("apiVersion: v1\nkind: Secret\n", " no DIJob or TFJob in it");
+    s_assert_wrong("apiVersion: diengine.opendilab.org/v1alpha1\nkind: DIJob\nmetadata: {name: n}\n",
+        "3: metadata.name: expected text: put it in quotes");
+    s_assert_wrong("apiVersion: diengine.opendilab.org/v1alpha1\nkind: DIJob\nmetadata:\n  generateName: a-\n",
+        "4: metadata.generateName: only a cluster makes a name of it: write metadata.name");
 }
 
 #define OLD_HEAD   "apiVersion: kubeflow.org/v1alpha1\nkind: TFJob\nmetadata: {name: a}\nspec:\n  replicaSpecs:\n"
