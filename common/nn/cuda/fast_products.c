@@ -25,7 +25,8 @@ struct fast_plan {
     cublasLtMatmulAlgo_t algo;
 };
 
-void fast_fail(cuda_fast_t *self, const char *what, const char *why)
+/*  The first failure is kept, and ends the use of the card. */
+static void s_fail(cuda_fast_t *self, const char *what, const char *why)
 {
     if (!self->device->lost)
         snprintf(self->device->why, sizeof self->device->why,
@@ -36,7 +37,7 @@ void fast_fail(cuda_fast_t *self, const char *what, const char *why)
 static bool s_well(cuda_fast_t *self, cublasStatus_t code, const char *what)
 {
     if (code != CUBLAS_STATUS_SUCCESS)
-        fast_fail(self, what, self->lt->cublasLtGetStatusString(code));
+        s_fail(self, what, self->lt->cublasLtGetStatusString(code));
     return code == CUBLAS_STATUS_SUCCESS;
 }
 
@@ -206,6 +207,6 @@ bool fast_room(cuda_fast_t *self, size_t bytes)
 {
     const bool there = cuda_room(self->device, &self->sums, bytes) == TT_OK;
     if (!there)
-        fast_fail(self, "room for products", tt_err_text());
+        s_fail(self, "room for products", tt_err_text());
     return there;
 }

@@ -22,8 +22,6 @@ struct cuda_fast {
     char words[64];
 };
 
-/*  The first failure is kept, and ends the use of the card. */
-void fast_fail(cuda_fast_t *self, const char *what, const char *why);
 /*  As many bytes of `sums`; false: it has failed. */
 bool fast_room(cuda_fast_t *self, size_t bytes);
 void fast_plans_free(cuda_fast_t *self);
