@@ -105,6 +105,8 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
     fprintf(out, "#   %-12s ", tower->name);
     if (tower->kind == TT_TOWER_DUELING)
         fprintf(out, "%s + %s - mean", self->net.tower[tower->value].name, self->net.tower[tower->advantage].name);
+    else if (tower->kind == TT_TOWER_MEAN)
+        fprintf(out, "means of %s", self->net.tower[tower->value].name);
     else if (trunk)
         fprintf(out, "%s", trunk->name);
     else

@@ -412,6 +412,7 @@ static tt_status_t s_put_actor(tt_setup_t *self)
         TT_TRY(s_check_squash(self));
     tt_config_put(self->config, "actor.squash", actor.squash ? "true" : "false", origin);
     tt_config_put(self->config, "actor.dueling", actor.dueling ? "true" : "false", origin);
+    s_put_whole(self->config, "actor.quantiles", actor.quantiles, origin);
     s_put_part(self->config, "actor.noisy", (double)actor.noisy, origin);
     s_put_part(self->config, "actor.epsilon", actor.epsilon, origin);
     s_put_part(self->config, "actor.epsilon_end", actor.epsilon_end, origin);

@@ -76,13 +76,13 @@ tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name)
     return s_unknown(name);
 }
 
-/*  The tower that is acted by; of a dueling one the advantages, by which choices differ. */
+/*  The tower that is acted by, or whose head that is made of; of a dueling one the advantages, by which choices differ. */
 static uint32_t s_acts(const tt_net_spec_t *spec)
 {
     const uint32_t actor = tt_net_tower(spec, "actor"), q = tt_net_tower(spec, "q");
     if (actor < spec->towers)
         return actor;
-    return q < spec->towers && spec->tower[q].kind == TT_TOWER_DUELING ? spec->tower[q].advantage : q;
+    return q < spec->towers && tt_tower_is_made(spec->tower[q].kind) ? spec->tower[q].advantage : q;
 }
 
 tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, tt_stream_t *stream,

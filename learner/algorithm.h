@@ -161,7 +161,8 @@ typedef struct tt_algorithm {
         tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
     void (*destroy)(tt_algo_t **self_p);
 
-    float (*head_gain)(const void *cfg); /* of the tower "actor" or "q" (dueling: "advantage"); others have 1 */
+    float (*head_gain)(
+        const void *cfg); /* of the tower "actor" or "q" (dueling: "advantage", of quantiles: those); others have 1 */
     float (*log_std0)(const void *cfg);
     double (*gamma)(const void *cfg); /* discount, for reward normalisation   */
     /*  Of each group: actor.groups of `shape` says which there are. */

@@ -12,6 +12,7 @@ static tt_status_t s_check_actor(const model_t *self)
     const tt_actor_t *here = &self->train.actor, said = self->shape.actor;
     const char *wrong = here->kind != said.kind                  ? "kind"
                         : here->dueling != said.dueling          ? "dueling"
+                        : here->quantiles != said.quantiles      ? "quantiles"
                         : here->noisy != said.noisy              ? "noisy"
                         : strcmp(here->groups, said.groups) != 0 ? "groups"
                                                                  : NULL;

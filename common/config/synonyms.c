@@ -139,6 +139,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"polyak", "algorithm.tau", "1 - polyak"},
     {"double_q", "algorithm.double", NULL},
     {"nstep", "algorithm.n_step", NULL},
+    {"n_quantiles", "algorithm.quantiles", NULL},
+    {"num_quantiles", "algorithm.quantiles", NULL},
     {"exploration_fraction", "algorithm.epsilon_steps", "in env steps: exploration_fraction times stop.env_steps"},
     {"epsilon_timesteps", "algorithm.epsilon_steps", NULL},
     {"squash_output", "algorithm.squash", NULL},

@@ -160,6 +160,8 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "sample: numbers go through tanh onto the bounds of actions (filled in from the algorithm)"},
     {"actor.dueling", TT_CFG_BOOL, AT(actor.dueling), "false",
         .help = "argmax: values of choices are made of the state's and advantages (filled in from the algorithm)"},
+    {"actor.quantiles", TT_CFG_U32, AT(actor.quantiles), "0", 0, TT_QUANTILES_MAX,
+        .help = "argmax: values of choices are means of so many numbers; 0 = of one (filled in from the algorithm)"},
     {"actor.noisy", TT_CFG_F32, AT(actor.noisy), "0", 0, TT_NOISE_MAX,
         .help = "argmax: layers of heads are noisy, with so much at first; 0 = none (filled in from the algorithm)"},
     {"actor.epsilon", TT_CFG_F64, AT(actor.epsilon), "0", 0, 1,

@@ -29,14 +29,22 @@ static void s_make_noisy(tt_net_spec_t *spec, float noise)
             spec->tower[t].noise = noise;
 }
 
+/*  "q", by one of three ways. */
+static tt_net_spec_t s_values(const tt_train_cfg_t *cfg, uint32_t obs, tt_nn_activation_t activation, uint32_t choices)
+{
+    const uint32_t *hidden = cfg->network.hidden.at, count = cfg->network.hidden.count;
+    if (cfg->actor.quantiles)
+        return tt_net_quantiles(obs, hidden, count, activation, choices, cfg->actor.quantiles);
+    return (cfg->actor.dueling ? tt_net_dueling : tt_net_one)("q", obs, hidden, count, activation, choices);
+}
+
 static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     tt_policy_t policy;
     tt_policy_of(&policy, columns);
     const tt_nn_activation_t activation = cfg->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH;
     if (cfg->actor.kind == TT_ACT_ARGMAX) {
-        tt_net_spec_t spec = (cfg->actor.dueling ? tt_net_dueling : tt_net_one)(
-            "q", columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out);
+        tt_net_spec_t spec = s_values(cfg, columns->flat, activation, policy.out);
         s_make_noisy(&spec, cfg->actor.noisy);
         return spec;
     }

@@ -24,7 +24,7 @@ uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t)
         return s_encoder_count(spec, tower, false);
     if (tt_tower_recurs(tower->kind))
         return 2; /* of what it reads, and of what it carries */
-    return tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
+    return tt_tower_is_made(tower->kind) ? 0 : tower->hidden_count + (tower->out > 0);
 }
 
 size_t tt_spec_deviations(const tt_net_spec_t *spec, uint32_t t)

@@ -41,9 +41,16 @@ typedef enum {
     TT_TOWER_MLP,
     TT_TOWER_DUELING, /* Q_a = V + (A_a - mean A), Wang et al. 2016, arXiv:1511.06581, equation 9 */
     TT_TOWER_ENCODER, /* layers of any kind; a trunk                                              */
+    TT_TOWER_MEAN,    /* Q_a = the mean of the a-th part of a head, as of quantiles of returns            */
     TT_TOWER_LSTM,    /* recurrent: a layer of torch.nn.LSTM or torch.nn.GRU of hidden[0] units; a trunk */
     TT_TOWER_GRU
 } tt_tower_kind_t;
+
+/*  Is it made of other towers' heads, and has no parameters? */
+static inline bool tt_tower_is_made(tt_tower_kind_t kind)
+{
+    return kind == TT_TOWER_DUELING || kind == TT_TOWER_MEAN;
+}
 
 static inline bool tt_tower_recurs(tt_tower_kind_t kind)
 {
@@ -99,7 +106,8 @@ typedef struct {
                                  for each frame of a stack. A group without a number other than 0 is given zeros */
 } tt_layer_t;
 
-/*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads. An encoder has a
+/*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads; of a mean both are the one
+ *  tower whose head, of `out` parts, it reads: number i of part a is a n + i. An encoder has a
  *  name, group, layers and what it reads: it reads the observation (`from` 0), and has no head. A recurrent tower has a name, group, one
  *  number of units (hidden_count 1), and reads the observation or a trunk behind which nothing recurs: none reads another, however many
  *  towers lie between. Its tensors: <tower>.weight_ih_l0 [in][gates x H], <tower>.bias_ih_l0, <tower>.weight_hh_l0 [H][gates x H],
@@ -117,7 +125,8 @@ typedef struct {
     float
         noise; /* MLP: > 0: its layers are noisy (Fortunato et al. 2018, arXiv:1706.10295, factorised): beside each weight and bias stands a
                     deviation, <tensor>_sigma, at first noise / sqrt(inputs); 0: they are not                   */
-    uint32_t value, advantage; /* DUELING: numbers of two MLPs before it, with heads of 1 and of `out`          */
+    uint32_t value,
+        advantage; /* DUELING: numbers of two MLPs before it, with heads of 1 and of `out`; MEAN: of one, twice */
     /* ENCODER: */
     uint32_t layer, layers; /* spec.layer[layer .. layer + layers - 1], at least one                         */
     uint32_t part;          /* the part that it reads as a picture; with height 0: all parts, as one vector  */
@@ -160,6 +169,9 @@ tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden,
  *  it; with one hidden layer, or none, there is no trunk. */
 tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
     tt_nn_activation_t activation, uint32_t out);
+/*  The same, "q", as the means of "quantiles", a tower with `quantiles` numbers for every choice. */
+tt_net_spec_t tt_net_quantiles(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out, uint32_t quantiles);
 /*  Put an encoder before all towers: those that read the observation read it instead. Its layers are those already in
  *  spec->layer[tower->layer ..]. With `separate`, each of these towers gets one of its own, called "<tower>_encoder". The text of
  *  what does not fit comes from tt_net_new. */

@@ -8,10 +8,10 @@ static bool s_alike(const tt_stage_t *a, const tt_stage_t *b)
 /*  One is made of the other's head. */
 static bool s_reads(const tt_net_spec_t *spec, uint32_t t, uint32_t head)
 {
-    return t < spec->towers && tt_spec_dueling(spec, head) == t;
+    return t < spec->towers && tt_spec_made_of(spec, head) == t;
 }
 
-/*  A head that the loss trains, and that a dueling tower trains too, would have two sources of gradient. */
+/*  A head that the loss trains, and that a tower made of it trains too, would have two sources of gradient. */
 static tt_status_t s_check_sources(const tt_objective_t *objective, const tt_net_spec_t *spec)
 {
     for (uint32_t s = 0; s < objective->stages; s++)

@@ -69,6 +69,19 @@ tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hid
     return spec;
 }
 
+tt_net_spec_t tt_net_quantiles(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out, uint32_t quantiles)
+{
+    const uint64_t all = (uint64_t)out * quantiles;
+    tt_net_spec_t spec =
+        tt_net_one("quantiles", obs, hidden, hidden_count, activation, all < UINT32_MAX ? (uint32_t)all : UINT32_MAX);
+    spec.tower[1] = s_layers("q", NULL, 0, 0);
+    spec.tower[1].kind = TT_TOWER_MEAN;
+    spec.tower[1].out = out;
+    spec.towers = 2;
+    return spec;
+}
+
 static bool s_reads_obs(const tt_net_spec_t *spec, const tt_tower_t *tower)
 {
     (void)spec;
@@ -93,7 +106,7 @@ static void s_renumber(tt_tower_t *tower, const uint32_t *now)
 {
     if (tower->from)
         tower->from = now[tower->from - 1] + 1;
-    if (tower->kind != TT_TOWER_DUELING)
+    if (!tt_tower_is_made(tower->kind))
         return;
     tower->value = now[tower->value];
     tower->advantage = now[tower->advantage];
@@ -174,10 +187,10 @@ uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name)
     return t;
 }
 
-uint32_t tt_spec_dueling(const tt_net_spec_t *spec, uint32_t t)
+uint32_t tt_spec_made_of(const tt_net_spec_t *spec, uint32_t t)
 {
     for (uint32_t q = 0; q < spec->towers; q++)
-        if (spec->tower[q].kind == TT_TOWER_DUELING && (spec->tower[q].value == t || spec->tower[q].advantage == t))
+        if (tt_tower_is_made(spec->tower[q].kind) && (spec->tower[q].value == t || spec->tower[q].advantage == t))
             return q;
     return spec->towers;
 }
@@ -283,38 +296,58 @@ static tt_status_t s_check_group(const tt_net_spec_t *spec, uint32_t t)
     return TT_OK;
 }
 
-/*  One of the two heads that a dueling tower reads. */
+/*  One of the heads that a tower is made of. */
 static tt_status_t s_check_head(const tt_net_spec_t *spec, uint32_t t, const char *what, uint32_t head, uint32_t out)
 {
     const char *name = spec->tower[t].name;
     if (head >= t)
         return tt_err(TT_INVALID, "network: %s: its %s is tower %u, which does not come before it", name, what, head);
     const tt_tower_t *read = &spec->tower[head];
-    if (read->kind == TT_TOWER_DUELING)
+    if (tt_tower_is_made(read->kind))
         return tt_err(TT_INVALID, "network: %s: its %s %s has no layers of its own", name, what, read->name);
     if (read->out != out)
         return tt_err(
             TT_INVALID, "network: %s: its %s %s has %u outputs and not %u", name, what, read->name, read->out, out);
-    if (tt_spec_dueling(spec, head) != t)
+    if (tt_spec_made_of(spec, head) != t)
         return tt_err(TT_INVALID, "network: %s and %s both read the head of %s",
-            spec->tower[tt_spec_dueling(spec, head)].name, name, read->name);
+            spec->tower[tt_spec_made_of(spec, head)].name, name, read->name);
     return TT_OK;
+}
+
+static tt_status_t s_check_made(const tt_net_spec_t *spec, uint32_t t, const char *heads)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->from || tower->hidden_count || tower->log_std)
+        return tt_err(TT_INVALID, "network: %s is made of %s: it has no trunk, layers or deviations of its own",
+            tower->name, heads);
+    if (tower->group != (t ? spec->tower[t - 1].group : 0))
+        return tt_err(
+            TT_INVALID, "network: %s has no parameters, and cannot begin group %u", tower->name, tower->group);
+    return TT_OK;
+}
+
+static tt_status_t s_check_mean(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    TT_TRY(s_check_made(spec, t, "a head"));
+    if (tower->value != tower->advantage)
+        return tt_err(TT_INVALID, "network: %s is the mean of one head, and not of two", tower->name);
+    const uint32_t outs = tower->value < t ? spec->tower[tower->value].out : 0;
+    if (outs % tower->out)
+        return tt_err(TT_INVALID, "network: %s: %s has %u outputs, which is no multiple of %u", tower->name,
+            spec->tower[tower->value].name, outs, tower->out);
+    return s_check_head(spec, t, "head", tower->value, outs ? outs : tower->out);
 }
 
 static tt_status_t s_check_dueling(const tt_net_spec_t *spec, uint32_t t)
 {
     const tt_tower_t *tower = &spec->tower[t];
-    if (tower->from || tower->hidden_count || tower->log_std)
-        return tt_err(TT_INVALID, "network: %s is made of two heads: it has no trunk, layers or deviations of its own",
-            tower->name);
+    TT_TRY(s_check_made(spec, t, "two heads"));
     TT_TRY(s_check_head(spec, t, "value", tower->value, 1));
     TT_TRY(s_check_head(spec, t, "advantage", tower->advantage, tower->out));
     if (tower->value == tower->advantage)
         return tt_err(TT_INVALID, "network: %s: its value and its advantage are both %s", tower->name,
             spec->tower[tower->value].name);
-    if (tower->group != spec->tower[t - 1].group)
-        return tt_err(
-            TT_INVALID, "network: %s has no parameters, and cannot begin group %u", tower->name, tower->group);
     return TT_OK;
 }
 
@@ -350,6 +383,7 @@ static tt_status_t s_check_recurrent(const tt_net_spec_t *spec, uint32_t t)
 static tt_status_t (*const s_checks[])(const tt_net_spec_t *spec, uint32_t t) = {
     [TT_TOWER_MLP] = s_check_layers,
     [TT_TOWER_DUELING] = s_check_dueling,
+    [TT_TOWER_MEAN] = s_check_mean,
     [TT_TOWER_ENCODER] = tt_layers_check,
     [TT_TOWER_LSTM] = s_check_recurrent,
     [TT_TOWER_GRU] = s_check_recurrent,
@@ -377,7 +411,7 @@ static tt_status_t s_check_obs(const tt_net_spec_t *spec)
 {
     bool flat = false;
     for (uint32_t t = 0; t < spec->towers; t++)
-        flat |= spec->tower[t].kind != TT_TOWER_ENCODER && spec->tower[t].kind != TT_TOWER_DUELING &&
+        flat |= spec->tower[t].kind != TT_TOWER_ENCODER && !tt_tower_is_made(spec->tower[t].kind) &&
                 spec->tower[t].from == 0;
     if (spec->obs > TT_ELEMENTS_MAX && !flat)
         return tt_err(

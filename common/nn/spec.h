@@ -18,7 +18,7 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec);
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
 /*  Floats of a set, with the zeros between groups; of a spec whose towers are valid. */
 uint64_t tt_spec_params(const tt_net_spec_t *spec);
-/*  How many layers of tower t have weights, its head too; none of a dueling one; two of a recurrent one. */
+/*  How many layers of tower t have weights, its head too; none of one that is made of others; two of a recurrent one. */
 uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t);
 /*  Tensors of tower t; how many stand before its deviations. */
 size_t tt_spec_tower_tensors(const tt_net_spec_t *spec, uint32_t t);
@@ -27,7 +27,7 @@ size_t tt_spec_deviations(const tt_net_spec_t *spec, uint32_t t);
 uint64_t tt_spec_tower_params(const tt_net_spec_t *spec, uint32_t t);
 /*  Bytes of a part in a row, up to where the next one begins. */
 size_t tt_spec_part_bytes(const tt_part_t *part);
-/*  The dueling tower that reads the head of tower t; spec->towers when none does. */
-uint32_t tt_spec_dueling(const tt_net_spec_t *spec, uint32_t t);
+/*  The tower that is made of the head of tower t; spec->towers when none is. */
+uint32_t tt_spec_made_of(const tt_net_spec_t *spec, uint32_t t);
 /*  Copies of the parameters: spec->sets, at least 1. */
 uint32_t tt_spec_sets(const tt_net_spec_t *spec);

@@ -378,6 +378,19 @@ static tt_onnx_value_t s_dueling(tt_onnx_net_t *self, uint32_t t)
     return out;
 }
 
+/*  [rows][out n] as [rows][out][n], and the means of that. */
+static tt_onnx_value_t s_mean(tt_onnx_net_t *self, uint32_t t)
+{
+    const tt_tower_t *tower = &self->spec->tower[t];
+    const int64_t n = self->spec->tower[tower->value].out / tower->out;
+    const tt_onnx_value_t out = s_name(tower->name, "/out");
+    tt_onnx_value_t head = s_name(tt_onnx_tower(self, tower->value), "");
+    s_reshape(self, tower->name, &head, 3, (int64_t[]){-1, tower->out, n});
+    tt_onnx_node(self->model, "ReduceMean", INPUTS(head.name), out.name,
+        ATTRIBUTES({.name = "axes", .kind = TT_ONNX_A_INTS, .integer = {2}, .integers = 1}, AN_INT("keepdims", 0)));
+    return out;
+}
+
 /* ---- recurrent towers ------------------------------------------------------------------------------------------------ */
 
 /*  A tower in hand. */
@@ -478,6 +491,7 @@ static tt_onnx_value_t s_gru(tt_onnx_net_t *self, uint32_t t)
 static tt_onnx_value_t (*const s_towers[])(tt_onnx_net_t *self, uint32_t t) = {
     [TT_TOWER_MLP] = s_mlp,
     [TT_TOWER_DUELING] = s_dueling,
+    [TT_TOWER_MEAN] = s_mean,
     [TT_TOWER_ENCODER] = s_encoder,
     [TT_TOWER_LSTM] = s_lstm,
     [TT_TOWER_GRU] = s_gru,

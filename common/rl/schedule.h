@@ -23,6 +23,7 @@ typedef struct {
     bool squash;                     /* SAMPLE: numbers of boxes go through tanh onto the bounds, not cut there */
     float noisy;                     /* ARGMAX: > 0: towers with a head have noisy layers (common/nn/nn.h) */
     bool dueling;                    /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
+    uint32_t quantiles;              /* ARGMAX: > 0: "q" is made of so many numbers of each choice (common/nn/nn.h) */
     char groups[TT_GROUPS_TEXT_MAX]; /* parts of the weights, in words (common/job/groups.h); "" = one */
 } tt_actor_t;
 

@@ -1,9 +1,9 @@
 /*  dqn - deep Q-networks, for one choice at a time: units from a replay, a target network; double, n-step returns and
- *  prioritised replay and a dueling network as switches.
+ *  prioritised replay, a dueling network and quantiles of returns as switches.
  *
  *  Source:  Mnih et al. 2015; van Hasselt et al. 2016 (double); Schaul et al. 2016 (priorities); Wang et al. 2016
- *           (dueling). Defaults as Stable-Baselines3's DQN. docs/internals/dqn.md.
- *  Parts:   dqn_options (settings, rules, what it asks of collectors and of the replay), dqn_loss (the loss),
+ *           (dueling); Dabney et al. 2017 (quantiles). Defaults as Stable-Baselines3's DQN. docs/internals/dqn.md.
+ *  Parts:   dqn_options (settings, rules, what it asks of collectors and of the replay), dqn_loss and dqn_quantile_loss (the losses),
  *           learner/replay (units, returns, weights). */
 #include <stdlib.h>
 #include "common/base/mem.h"
@@ -96,6 +96,7 @@ static void s_gather(tt_algo_t *self, const tt_at_t *at)
         replay_gather(at->replay, sample->unit, sample->units, REPLAY_NEXT, (uint32_t)columns->mask, self->mask);
     self->loss = (dqn_loss_t){
         .choices = columns->choices[columns->at[columns->action].first],
+        .quantiles = self->cfg.quantiles,
         .scale = 1 / (float)sample->units,
         .squared = self->cfg.loss == DQN_MSE,
     };

@@ -25,15 +25,16 @@ enum {
 
 /*  The parameters of the loss. */
 typedef struct {
-    uint32_t choices; /* floats of a head */
-    float scale;      /* 1 / units        */
-    bool squared;     /* mse              */
+    uint32_t choices;   /* floats of a head, or so many times `quantiles` */
+    uint32_t quantiles; /* of a choice; 0: it has one value               */
+    float scale;        /* 1 / units                                      */
+    bool squared;       /* mse                                            */
 } dqn_loss_t;
 
 /*  Places in the statistics; each is a mean over the minibatch once all shards are summed. */
 enum {
     DQN_LOSS,
-    DQN_ERROR, /* |d|      */
+    DQN_ERROR, /* |d|; of quantiles, of their means */
     DQN_Q,     /* q(at, a) */
     DQN_TARGET,
     DQN_STATS
@@ -46,4 +47,7 @@ enum { DQN_Q_AT, DQN_TARGET_NEXT, DQN_Q_NEXT };
 /*  Both are a tt_loss_fn with a dqn_loss_t and those tables. ride[position] = |d|, where there is one. */
 void dqn_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
 void dqn_double_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
+/*  The same of quantiles (dqn_quantile_loss.c). */
+void dqn_quantile_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
+void dqn_quantile_double_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
 #endif

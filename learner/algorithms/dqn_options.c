@@ -21,6 +21,8 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "the trained network chooses, the target network says what that is worth", .resume = TT_CFG_GIVEN},
     {"algorithm.dueling", TT_CFG_BOOL, AT(dueling), "false",
         .help = "the network says what a state is worth, and how much better each choice is"},
+    {"algorithm.quantiles", TT_CFG_U32, AT(quantiles), "0", 0, TT_QUANTILES_MAX,
+        .help = "how many quantiles of its return a choice has (QR-DQN; 50 to 200 are usual); 0 = its mean alone"},
     {"algorithm.noisy", TT_CFG_BOOL, AT(noisy), "false",
         .help = "layers of the heads are noisy, which explores in place of epsilon"},
     {"algorithm.noisy_sigma", TT_CFG_F32, AT(noisy_sigma), "0.5", 1e-3, TT_NOISE_MAX,
@@ -240,9 +242,21 @@ static tt_status_t s_check_normalize(const tt_config_t *config, const tt_train_c
     return TT_OK;
 }
 
+static tt_status_t s_check_quantiles(const tt_config_t *config, const dqn_cfg_t *cfg)
+{
+    if (cfg->quantiles && cfg->dueling)
+        return BAD("algorithm.quantiles", "%" PRIu32 ", but a dueling network has values alone: set one of both",
+            cfg->quantiles);
+    if (cfg->quantiles && cfg->loss != DQN_HUBER)
+        return BAD("algorithm.quantiles", "%" PRIu32 ", but algorithm.loss is mse, which finds means: say huber",
+            cfg->quantiles);
+    return TT_OK;
+}
+
 tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 {
     TT_TRY(s_check_normalize(config, train));
+    TT_TRY(s_check_quantiles(config, cfg));
     TT_TRY(s_check_steps(config, train, cfg));
     TT_TRY(s_check_capacity(config, train, cfg));
     return s_check_priorities(config, train, cfg);
@@ -260,6 +274,7 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .epsilon_power = cfg->epsilon_power,
         .random_rows = cfg->learning_starts,
         .noisy = cfg->noisy ? cfg->noisy_sigma : 0,
+        .quantiles = cfg->quantiles,
         .dueling = cfg->dueling};
     out->forwards = cfg->double_q ? 3 : 2; /* dqn_objective */
     out->feed = (tt_feed_t){.source = TT_FEED_REPLAY,

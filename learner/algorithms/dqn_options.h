@@ -14,6 +14,7 @@ typedef struct {
     common_cfg_t common;
     uint32_t batch_size, n_step;
     bool double_q, dueling, noisy;
+    uint32_t quantiles; /* of a choice; 0 = it has one value             */
     float noisy_sigma;
     int loss;              /* dqn_error_t                                   */
     uint64_t target_every; /* env steps                                     */

@@ -8,7 +8,7 @@ import torch
 from . import recurrent, spaces
 from .encoder import ACTIVATIONS, POOLS, Encoder, flat_words, words_of
 
-TOWERS = ("encoder", "actor_encoder", "critic_encoder", *recurrent.NAMES, "trunk", "actor", "critic", "value", "advantage", "q")
+TOWERS = ("encoder", "actor_encoder", "critic_encoder", *recurrent.NAMES, "trunk", "actor", "critic", "value", "advantage", "quantiles", "q")
 EPSILON = 1e-8  # under the normaliser's root
 
 
@@ -151,6 +151,8 @@ class Policy(torch.nn.Module):
         x = self._features(moment, "q")
         if hasattr(self, "q"):
             return self.q(x)
+        if hasattr(self, "quantiles"):
+            return self.quantiles(x).view(len(x), self._parts[0].n[0], -1).mean(2)
         advantage = self.advantage(x)
         return self.value(x) + (advantage - advantage.mean(1, keepdim=True))
 

@@ -59,6 +59,14 @@ for line in '# trunk 4 -> 16 tanh: 80 parameters' '# value trunk -> 8 tanh -> 1:
     '# copies 1 of all parameters' '# a row 688 FLOP to act, 2.8 kFLOP to train on it once'; do
     expect 0 "$line" "$TUTTI" check dueling.yaml
 done
+# quantiles, and their means
+printf 'env: CartPole-v1\nalgorithm: {name: dqn, quantiles: 50}\nnetwork: {hidden: [16]}\nstop: {env_steps: 50k}\n' >quantiles.yaml
+for line in '# quantiles 4 -> 16 tanh -> 100: 1,780 parameters' '# q means of quantiles -> 2' ' quantiles: 50 # algorithm dqn'; do
+    expect 0 "$line" "$TUTTI" check quantiles.yaml
+done
+expect 78 'algorithm.quantiles: 50, but a dueling network has values alone' "$TUTTI" check quantiles.yaml --set algorithm.dueling=true
+expect 78 'algorithm.quantiles: 50, but algorithm.loss is mse' "$TUTTI" check quantiles.yaml --set algorithm.loss=mse
+expect 78 "here it is called 'algorithm.quantiles'" "$TUTTI" check quantiles.yaml --set algorithm.num_quantiles=50
 expect 0 '# a row 688 FLOP to act, 3.4 kFLOP to train on it once' "$TUTTI" check dueling.yaml --set algorithm.double=true
 
 # frames of a replay in the memory of a device

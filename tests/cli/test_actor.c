@@ -16,6 +16,7 @@ typedef struct {
     double epsilon_start, epsilon_end;
     uint64_t epsilon_steps, random_steps, start;
     bool dueling;
+    uint32_t quantiles;
 } best_cfg_t;
 
 #define AT(member) offsetof(best_cfg_t, member)
@@ -26,6 +27,7 @@ static const tt_cfg_field_t s_fields[] = {
     {"algorithm.epsilon_steps", TT_CFG_U64, AT(epsilon_steps), "0", 0, 1e18, .help = "0 = a tenth of stop.env_steps"},
     {"algorithm.random_steps", TT_CFG_U64, AT(random_steps), "0", 0, 1e18, .help = "all random before"},
     {"algorithm.dueling", TT_CFG_BOOL, AT(dueling), "false", .help = "a value and advantages"},
+    {"algorithm.quantiles", TT_CFG_U32, AT(quantiles), "0", 0, TT_QUANTILES_MAX, .help = "of a return"},
     {"replay.epsilon", TT_CFG_U64, AT(start), "0", 0, 1e18, .help = "of another section"},
     {0},
 };
@@ -38,6 +40,7 @@ static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *ou
         .epsilon_end = best->epsilon_end,
         .epsilon_rows = best->epsilon_steps ? best->epsilon_steps : train->stop.env_steps / 10,
         .random_rows = best->random_steps,
+        .quantiles = best->quantiles,
         .dueling = best->dueling};
 }
 
@@ -115,6 +118,21 @@ static void test_dueling(void **state)
     }
 }
 
+static void test_quantiles(void **state)
+{
+    (void)state;
+    tt_setup_t *setup = s_setup(s_best, "algorithm.quantiles=9");
+    tt_train_cfg_t cfg;
+    TT_AUTO(tt_columns) columns = NULL;
+    assert_ok(tt_train_parse(&cfg, tt_setup_yaml(setup), strlen(tt_setup_yaml(setup))));
+    assert_int_equal(cfg.actor.quantiles, 9);
+    assert_ok(tt_train_columns(&columns, &cfg));
+    const tt_net_spec_t net = tt_train_net(&cfg, columns);
+    const tt_tower_t *quantiles = &net.tower[tt_net_tower(&net, "quantiles")], *q = &net.tower[tt_net_tower(&net, "q")];
+    assert_true(net.towers == 2 && quantiles->out == 2 * 9 && q->out == 2 && q->kind == TT_TOWER_MEAN);
+    tt_setup_destroy(&setup);
+}
+
 static void test_an_actor_critic_samples(void **state)
 {
     (void)state;
@@ -180,7 +198,7 @@ static void test_a_learner_refuses_another_actor(void **state)
     static const char job[] = "env: CartPole-v1\nspace: {obs: 'float32[4]', action: discrete(2), env_state: 8}\n";
     static const char *const others[][3] = {{"ppo", "argmax", "kind"}, {"a2c", "argmax", "kind"},
         {"best", "sample", "kind"}, {"best", "argmax, dueling: true", "dueling"},
-        {"best", "argmax, noisy: 0.5", "noisy"}};
+        {"best", "argmax, noisy: 0.5", "noisy"}, {"best", "argmax, quantiles: 9", "quantiles"}};
     for (size_t i = 0; i < TT_COUNT(others); i++) {
         char *text = tt_sprintf("%salgorithm: {name: %s}\nactor: {kind: %s}\n", job, others[i][0], others[i][1]);
         char words[128];
@@ -210,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_algorithm_fills_it_in),
         cmocka_unit_test(test_dueling),
+        cmocka_unit_test(test_quantiles),
         cmocka_unit_test(test_an_actor_critic_samples),
         cmocka_unit_test(test_not_by_hand),
         cmocka_unit_test(test_a_resolved_config_is_filled_in_anew),

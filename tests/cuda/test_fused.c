@@ -18,12 +18,13 @@ enum { UNITS = 140, INPUTS = 5, SIDES = 3, LEVELS_MAX = 8 };
 
 extern const tt_backend_ops_t cuda_backend;
 
-typedef enum { PPO, A2C, DQN, DQN_DOUBLE } objective_t;
+typedef enum { PPO, A2C, DQN, DQN_DOUBLE, QUANTILES, QUANTILES_DOUBLE } objective_t;
 
 typedef struct {
     const char *what;
     objective_t objective;
-    uint32_t obs, outs, box; /* box: of PPO's outs so many are means, with log_std */
+    uint32_t obs, outs,
+        box; /* box: of PPO's outs so many are means, with log_std; of QUANTILES' so many are a choice's */
     uint32_t hidden_count, hidden[6];
     tt_nn_activation_t activation;
     uint32_t rows, shards;
@@ -31,6 +32,24 @@ typedef struct {
     float divisor; /* of bytes; 0: floats */
     float tiny;    /* so small that products are 0, of either sign; 0: not */
 } case_t;
+
+static bool s_quantiles(const case_t *c)
+{
+    return c->objective == QUANTILES || c->objective == QUANTILES_DOUBLE;
+}
+
+/*  Of DQN's. */
+static uint32_t s_choices(const case_t *c)
+{
+    return s_quantiles(c) ? c->outs / c->box : c->outs;
+}
+
+static tt_net_spec_t s_values(const case_t *c)
+{
+    if (s_quantiles(c))
+        return tt_net_quantiles(c->obs, c->hidden, c->hidden_count, c->activation, s_choices(c), c->box);
+    return tt_net_one("q", c->obs, c->hidden, c->hidden_count, c->activation, c->outs);
+}
 
 static bool s_ppo(const case_t *c)
 {
@@ -51,7 +70,7 @@ static tt_net_spec_t s_spec(const case_t *c)
 {
     tt_net_spec_t spec = s_ppo(c)
                              ? tt_net_actor_critic(c->obs, c->hidden, c->hidden_count, c->activation, c->outs, c->box)
-                             : tt_net_one("q", c->obs, c->hidden, c->hidden_count, c->activation, c->outs);
+                             : s_values(c);
     spec.sets = 2;
     spec.ride = s_ppo(c) ? 0 : UNITS;
     spec.parts = c->divisor > 0;
@@ -126,7 +145,7 @@ static void s_put_inputs(side_t *self, const case_t *c)
                 s_numbers(704, (size_t)UNITS * c->box, 1), UNITS);
         return;
     }
-    s_put(self, 2, &self->input[DQN_IN_ACTION], sizeof(int32_t), s_actions(UNITS, c->outs), UNITS);
+    s_put(self, 2, &self->input[DQN_IN_ACTION], sizeof(int32_t), s_actions(UNITS, s_choices(c)), UNITS);
     for (uint32_t i = DQN_IN_RETURN; i <= DQN_IN_WEIGHT; i++)
         s_put(self, 2 + i, &self->input[i], sizeof(float), s_numbers(710 + i, UNITS, 1), UNITS);
 }
@@ -172,10 +191,13 @@ static void s_close(side_t *self)
 static uint64_t s_compute(side_t *self, const case_t *c, uint32_t lo, uint32_t hi, uint32_t node, const float **sum)
 {
     const tt_net_spec_t *spec = tt_net_spec(self->net);
-    const tt_objective_t objective = s_ppo(c) ? ppo_objective(spec) : dqn_objective(spec, c->objective == DQN_DOUBLE);
+    const tt_objective_t objective =
+        s_ppo(c) ? ppo_objective(spec)
+                 : dqn_objective(spec, c->objective == DQN_DOUBLE || c->objective == QUANTILES_DOUBLE);
     const float scale = c->tiny > 0 ? c->tiny : 1.0f / 37;
     const ppo_loss_t ppo = {0.25f, 1.5f, scale, 0.2f, 0.03f, 0.5f, c->rows % 2, c->objective == A2C};
-    const dqn_loss_t dqn = {c->outs, scale, c->rows % 2};
+    const dqn_loss_t dqn = {
+        .choices = s_choices(c), .quantiles = s_quantiles(c) ? c->box : 0, .scale = scale, .squared = c->rows % 2};
     uint32_t row[UNITS];
     tt_pass_t pass = {.objective = &objective, .params = &dqn, .params_size = sizeof dqn, .row = row, .rows = c->rows};
     if (s_ppo(c)) {
@@ -311,6 +333,25 @@ static void one_launch_has_the_same_bits(void **state)
             .hidden = {24, 13},
             .rows = 50,
             .shards = 1},
+        {.what = "quantiles",
+            .objective = QUANTILES,
+            .obs = 5,
+            .outs = 21,
+            .box = 7,
+            .hidden_count = 1,
+            .hidden = {24},
+            .activation = TT_NN_RELU,
+            .rows = 45,
+            .shards = 2},
+        {.what = "quantiles, double",
+            .objective = QUANTILES_DOUBLE,
+            .obs = 4,
+            .outs = 10,
+            .box = 5,
+            .hidden_count = 2,
+            .hidden = {16, 9},
+            .rows = 33,
+            .shards = 4},
         {.what = "many weights",
             .objective = DQN,
             .obs = 4,

@@ -99,7 +99,7 @@ static void learn(learner_t *self, const batch_t *batch)
 {
     uint32_t row[UNITS];
     const tt_objective_t objective = dqn_objective(tt_net_spec(self->net), batch->twice);
-    const dqn_loss_t params = {CHOICES, batch->scale, false};
+    const dqn_loss_t params = {.choices = CHOICES, .scale = batch->scale};
     tt_pass_t pass = {
         .objective = &objective, .params = &params, .params_size = sizeof params, .row = row, .rows = batch->rows};
     for (uint32_t i = 0; i < batch->rows; i++)

@@ -316,6 +316,61 @@ static void test_dueling(void **state)
     card_each(s_dueling, 12);
 }
 
+/* ---- means ---------------------------------------------------------------------------------------------------------- */
+
+static void s_mean_forward(const card_run_t *run, const card_blocks_t *blocks, const both_t *head, size_t outs)
+{
+    const size_t n = head->outs / outs, count = run->rows * outs, all = blocks->blocks * outs * TT_BLOCK;
+    float *columns = tt_array0(all + 1, sizeof *columns);
+    for (size_t b = 0; b < blocks->blocks; b++)
+        cpu_mean_forward(head->columns + b * head->outs * TT_BLOCK, outs, n, columns + b * outs * TT_BLOCK);
+    float *rows = s_rows(blocks, run->rows, outs, columns), *q = card_room(count), *there = card_room(all);
+    cuda_mean(
+        card_stream(), run->rows, NULL, (uint32_t)outs, (uint32_t)n, card_put(head->rows, run->rows * head->outs), q);
+    card_assert(rows, q, count, "means");
+    cuda_mean(card_stream(), run->rows, blocks->there.slot, (uint32_t)outs, (uint32_t)n,
+        card_put(head->columns, n * all), there);
+    float *got = card_get(there, all), *of = s_rows(blocks, run->rows, outs, got);
+    ops_assert_same(rows, of, count, "the card", "means, in columns");
+    free(columns);
+    free(rows);
+    free(got);
+    free(of);
+}
+
+static void s_mean_back(const card_run_t *run, const card_blocks_t *blocks, const both_t *d_q, size_t n)
+{
+    const size_t outs = d_q->outs, count = run->rows * outs * n, all = blocks->blocks * outs * n * TT_BLOCK;
+    float *d_head = tt_array0(all + 1, sizeof *d_head), *there = card_room(count);
+    for (size_t b = 0; b < blocks->blocks; b++)
+        cpu_mean_backward(d_q->columns + b * outs * TT_BLOCK, outs, n, d_head + b * outs * n * TT_BLOCK);
+    float *rows = s_rows(blocks, run->rows, outs * n, d_head);
+    cuda_mean_back(card_stream(), run->rows, (uint32_t)outs, (uint32_t)n, card_put(d_q->rows, run->rows * outs), there);
+    card_assert(rows, there, count, "means, back");
+    free(d_head);
+    free(rows);
+}
+
+static void s_means(uint32_t seed)
+{
+    card_run_t run = card_run(seed, 1);
+    card_blocks_t blocks = card_blocks(&run);
+    const size_t outs = ops_pick(seed, 0, 1, 5), n = ops_pick(seed, 1, 1, 7);
+    both_t head = s_both(&run, &blocks, seed, 0, outs * n), d_q = s_both(&run, &blocks, seed, 1, outs);
+    s_mean_forward(&run, &blocks, &head, outs);
+    s_mean_back(&run, &blocks, &d_q, n);
+    s_forget(&head);
+    s_forget(&d_q);
+    card_blocks_free(&blocks);
+    card_run_free(&run);
+}
+
+static void test_means(void **state)
+{
+    (void)state;
+    card_each(s_means, 12);
+}
+
 /* ---- noise ---------------------------------------------------------------------------------------------------------- */
 
 static float s_noise(const cuda_noisy_t *job, size_t e)
@@ -607,6 +662,7 @@ int main(void)
         cmocka_unit_test(test_stack),
         cmocka_unit_test(test_scale),
         cmocka_unit_test(test_dueling),
+        cmocka_unit_test(test_means),
         cmocka_unit_test(test_noisy),
         cmocka_unit_test(test_fold_and_clear),
         cmocka_unit_test(test_tree),

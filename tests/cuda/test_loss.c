@@ -13,8 +13,20 @@
 void tt_cuda_loss_ppo(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_dqn(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_dqn_double(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_loss_dqn_quantile(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_loss_dqn_quantile_double(cudaStream_t stream, const cuda_loss_t *job);
 
-enum { ROWS = 75, SHARDS = 2, BLOCKS = 4, OUTS = 48, UNITS = 100, GRAD = 64 + UNITS, RIDE_AT = 64, CHOICES = 5 };
+enum {
+    ROWS = 75,
+    SHARDS = 2,
+    BLOCKS = 4,
+    OUTS = 48,
+    UNITS = 100,
+    GRAD = 64 + UNITS,
+    RIDE_AT = 64,
+    CHOICES = 5,
+    QUANTILES = 9
+};
 
 static float s_random(uint32_t who, uint64_t k)
 {
@@ -161,17 +173,24 @@ static void dqn_is_the_same(void **state)
         for (uint32_t a = 0; a < CHOICES; a++)
             mask[i * CHOICES + a] = a == i % CHOICES || s_random(5 + a, i) > 0;
     }
-    for (uint32_t form = 0; form < 8; form++) {
-        const dqn_loss_t params = {CHOICES, 1.0f / ROWS, form & 1};
-        const bool twice = form & 2, masked = form & 4;
-        s_compare(&(case_t){.loss = twice ? dqn_double_loss : dqn_loss,
-            .kernel = twice ? tt_cuda_loss_dqn_double : tt_cuda_loss_dqn,
+    static const struct {
+        tt_loss_fn loss;
+        cuda_loss_fn kernel;
+    } kinds[2][2] = {{{dqn_loss, tt_cuda_loss_dqn}, {dqn_double_loss, tt_cuda_loss_dqn_double}},
+        {{dqn_quantile_loss, tt_cuda_loss_dqn_quantile}, {dqn_quantile_double_loss, tt_cuda_loss_dqn_quantile_double}}};
+    for (uint32_t form = 0; form < 16; form++) {
+        const bool twice = form & 2, masked = form & 4, many = form & 8;
+        const uint32_t outs = many ? CHOICES * QUANTILES : CHOICES;
+        const dqn_loss_t params = {
+            .choices = CHOICES, .quantiles = many ? QUANTILES : 0, .scale = 1.0f / ROWS, .squared = form & 1};
+        s_compare(&(case_t){.loss = kinds[many][twice].loss,
+            .kernel = kinds[many][twice].kernel,
             .params = &params,
             .params_size = sizeof params,
             .input = {action, number[0], number[1], number[2], masked ? mask : NULL},
             .bytes = {sizeof action, sizeof number[0], sizeof number[0], sizeof number[0], sizeof mask},
             .stages = twice ? 3 : 2,
-            .outs = {CHOICES, CHOICES, CHOICES},
+            .outs = {outs, outs, outs},
             .trained = 1,
             .ride = true});
     }

@@ -45,6 +45,7 @@ def test_a2c(world):
 
 def test_dqn(world):
     s_check(world, "CartPole-v1", DQN, "{hidden: [16, 16]}")
+    s_check(world, "CartPole-v1", DQN.replace("dueling: true", "quantiles: 5"), "{hidden: [16, 16]}")
 
 
 def test_encoder(world):

@@ -27,6 +27,7 @@ algorithm:
   double: true
   dueling: {dueling}
   noisy: {noisy}
+  quantiles: {quantiles}
 replay:
   capacity: 4000
   prioritized: {prioritized}
@@ -41,11 +42,11 @@ SHAPES = [(2, 2), (3, 4), (1, 2)]
 KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
 
 
-def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, normalized=False):
-    text = JOB.format(prioritized="true" if prioritized else "false", dueling="true" if dueling else "false",
+def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, quantiles=0, normalized=False):
+    text = JOB.format(prioritized="true" if prioritized else "false", dueling="true" if dueling else "false", quantiles=quantiles,
                       noisy="true" if noisy else "false", power=0 if prioritized else 7, hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
     text += "normalize: {obs: true}\n" if normalized else ""
-    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{normalized}-{count}.yaml")
+    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{quantiles}-{normalized}-{count}.yaml")
 
 
 def s_supported(name):
@@ -83,6 +84,10 @@ def test_prioritized_lag_1(world):
 def test_dueling(world):
     """Its heads are combined in every process that acts or learns."""
     s_matrix(world, 1, True, dueling=True, shapes=[(2, 2)])
+
+
+def test_quantiles(world):
+    s_matrix(world, 1, True, quantiles=5, shapes=[(2, 2)])
 
 
 def test_normalized(world):
@@ -174,6 +179,10 @@ def test_resumed_dueling(world):
     s_resumed(world, True)
 
 
+def test_resumed_quantiles(world):
+    s_resumed(world, False, quantiles=5)
+
+
 def test_resumed_normalized(world):
     s_resumed(world, False, normalized=True)
 
@@ -193,6 +202,7 @@ algorithm:
   double: NOISY
   dueling: DUELING
   noisy: NOISY
+  quantiles: QUANTILES
   learning_rate: 5e-4
   batch_size: 64
   learning_starts: 1000
@@ -206,14 +216,14 @@ stop: {env_steps: 80k}
 """
 
 
-def s_learns(world, dueling, noisy=False):
+def s_learns(world, dueling, noisy=False, quantiles=0):
     """From nothing to standing for nearly as long as an episode lasts; the same bits everywhere, so no luck is in it."""
     if SANITIZED:
         print("        too slow here: left out", flush=True)
         return
     text = LEARNS.replace("DUELING", "true" if dueling else "false").replace("NOISY", "true" if noisy else "false")
-    text = text.replace("INIT", "uniform" if noisy else "orthogonal")
-    run = world.train(world.config(text, name=f"learns-{dueling}-{noisy}.yaml"), seed=1)
+    text = text.replace("INIT", "uniform" if noisy else "orthogonal").replace("QUANTILES", str(quantiles))
+    run = world.train(world.config(text, name=f"learns-{dueling}-{noisy}-{quantiles}.yaml"), seed=1)
     done = world.tutti("eval", run["run_dir"], "--episodes", 50, "--output", "json")
     equal(done.returncode, 0, f"tutti eval: {done.stderr}")
     mean = json.loads(done.stdout)["return_mean"]
@@ -233,6 +243,10 @@ def test_learns_noisy(world):
     s_learns(world, True, noisy=True)
 
 
-main(test_learns, test_learns_dueling, test_learns_noisy, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_noisy,
+def test_learns_quantiles(world):
+    s_learns(world, False, quantiles=10)
+
+
+main(test_learns, test_learns_dueling, test_learns_noisy, test_learns_quantiles, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_noisy, test_quantiles,
      test_kills_lag_0, test_kills_lag_1, test_normalized, test_kills_normalized, test_resumed_normalized,
-     test_scaled, test_resumed, test_resumed_dueling, test_resumed_noisy)
+     test_scaled, test_resumed, test_resumed_dueling, test_resumed_noisy, test_resumed_quantiles)

@@ -60,6 +60,7 @@ def own(folder):
     yield write("squashed", "env: Pendulum-v1\nalgorithm: {name: ppo, squash: true, head_gain: 1}\n")
     for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
         yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
+    yield write("dqn-quantiles", "env: CartPole-v1\nalgorithm: {name: dqn, quantiles: 7, noisy: true}\nnetwork: {hidden: [32, 16]}\n")
     yield write("dqn-noisy", "env: CartPole-v1\nalgorithm: {name: dqn, dueling: true, noisy: true}\nnetwork: {hidden: [32, 16]}\n")
     for name, env, more in (("cartpole", "CartPole-v1", "normalize: {obs: true}\nalgorithm: {name: ppo, head_gain: 1}"),
                             ("parts", f"{PLUGINS}/catch_parts.so", "network: {encoder: [conv 4 3x3 relu, dense 8 relu]}\nnormalize: {obs: true}\n"

@@ -89,6 +89,9 @@ static void test_what_is_refused(void **state)
         {"algorithm: {noisy_sigma: 0}\n", "algorithm.noisy_sigma", "0.001"},
         {"algorithm: {n_step: 257}\n", "algorithm.n_step", "256"},
         {"algorithm: {loss: l1}\n", "algorithm.loss", "huber"},
+        {"algorithm: {quantiles: 201}\n", "algorithm.quantiles", "200"},
+        {"algorithm: {quantiles: 50, dueling: true}\n", "test.yaml:1:13: algorithm.quantiles: 50", "set one of both"},
+        {"algorithm: {quantiles: 50, loss: mse}\n", "algorithm.quantiles: 50", "say huber"},
         {"algorithm: {dueling: 2}\n", "test.yaml:1:13: algorithm.dueling", "true or false"},
         {"replay: {capacity: 31}\n", "test.yaml:1:10: replay.capacity: 31", "one batch, which has 32"},
         {"replay: {capacity: 200M}\n", "replay.capacity: 200000000", "more priorities than a learner that joins"},
@@ -251,7 +254,10 @@ static void test_shape(void **state)
     assert_false(shape.actor.dueling);
     assert_ok(s_read("algorithm: {dueling: true}\n", &train, &cfg));
     s_dqn()->shape(&train, &cfg, &shape);
-    assert_true(shape.actor.dueling);
+    assert_true(shape.actor.dueling && shape.actor.quantiles == 0);
+    assert_ok(s_read("algorithm: {quantiles: 50}\n", &train, &cfg));
+    s_dqn()->shape(&train, &cfg, &shape);
+    assert_true(!shape.actor.dueling && shape.actor.quantiles == 50);
 }
 
 /*  Step by step through a run: the target follows with the first step after another multiple. */

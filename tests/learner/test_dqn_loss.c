@@ -49,7 +49,7 @@ static tt_objective_t s_objective(const case_t *c)
 
 static void s_point(case_t *c)
 {
-    c->loss = (dqn_loss_t){c->choices, 1.0f / UNITS, c->squared};
+    c->loss = (dqn_loss_t){.choices = c->choices, .scale = 1.0f / UNITS, .squared = c->squared};
     c->block = (tt_loss_block_t){.rows = c->rows,
         .row = c->position,
         .head = {c->head[0], c->head[1], c->twice ? c->head[2] : NULL},

@@ -35,6 +35,7 @@ typedef struct {
     compute_t *compute;
     const tt_algorithm_t *dqn;
     bool dueling;
+    uint32_t quantiles;
     tt_algo_t *algo;
 } case_t;
 
@@ -156,15 +157,17 @@ static void s_check_returns(case_t *c)
 
 /* ---- what learns ---------------------------------------------------------------------------------------------------- */
 
-static dqn_cfg_t s_cfg(const head_t *h, bool dueling)
+static dqn_cfg_t s_cfg(const case_t *c)
 {
+    const head_t *h = &c->h;
     return (dqn_cfg_t){.common.learning_rate = h->lr,
         .common.max_grad_norm = h->max_grad_norm,
         .common.gamma = (double)h->gamma,
         .batch_size = h->units,
         .n_step = h->n,
         .double_q = h->twice,
-        .dueling = dueling,
+        .dueling = c->dueling,
+        .quantiles = c->quantiles,
         .loss = h->squared ? DQN_MSE : DQN_HUBER,
         .target_every = h->target_every,
         .tau = h->tau,
@@ -212,7 +215,7 @@ static void s_open(case_t *c, const char *name)
 {
     s_read(c, name);
     assert_ok(tt_algorithm_find(&c->dqn, "dqn"));
-    const dqn_cfg_t cfg = s_cfg(&c->h, c->dueling);
+    const dqn_cfg_t cfg = s_cfg(c);
     tt_train_cfg_t train = s_train(&c->h);
     tt_shape_t shape = {0};
     c->model.train = train;
@@ -312,9 +315,9 @@ static void s_step(case_t *c, uint32_t number)
     s_drop(&p);
 }
 
-static void s_run(const char *name, bool dueling)
+static void s_run(const char *name, bool dueling, uint32_t quantiles)
 {
-    case_t c = {.dueling = dueling};
+    case_t c = {.dueling = dueling, .quantiles = quantiles};
     s_open(&c, name);
     s_check_returns(&c);
     for (uint32_t step = 0; step < c.h.steps; step++)
@@ -332,37 +335,44 @@ static void s_run(const char *name, bool dueling)
 static void test_plain(void **state)
 {
     (void)state;
-    s_run("dqn", false);
+    s_run("dqn", false, 0);
 }
 
 static void test_nstep(void **state)
 {
     (void)state;
-    s_run("dqn_nstep", false);
+    s_run("dqn_nstep", false, 0);
 }
 
 static void test_double(void **state)
 {
     (void)state;
-    s_run("dqn_double", false);
+    s_run("dqn_double", false, 0);
 }
 
 static void test_masked(void **state)
 {
     (void)state;
-    s_run("dqn_masked", false);
+    s_run("dqn_masked", false, 0);
 }
 
 static void test_double_masked(void **state)
 {
     (void)state;
-    s_run("dqn_double_masked", false);
+    s_run("dqn_double_masked", false, 0);
 }
 
 static void test_dueling(void **state)
 {
     (void)state;
-    s_run("dqn_dueling", true);
+    s_run("dqn_dueling", true, 0);
+}
+
+static void test_quantiles(void **state)
+{
+    (void)state;
+    s_run("dqn_quantile", false, 7);
+    s_run("dqn_quantile_double_masked", false, 5);
 }
 
 int main(void)
@@ -374,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_masked),
         cmocka_unit_test(test_double_masked),
         cmocka_unit_test(test_dueling),
+        cmocka_unit_test(test_quantiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

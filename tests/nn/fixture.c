@@ -259,6 +259,17 @@ const tt_net_spec_t fixture_specs[] = {
         .choice = {11, 1, 4},
         .tower = {{.name = "encoder", ENCODER(0, 4), PICTURE(1, 6, 5, 2)}, {.name = "actor", .from = 1, .out = 2},
             {.name = "critic", .from = 1, LAYERS(6), .out = 1}}},
+    /* means of parts of a head, with layers behind a trunk or none; of parts of one; of a noisy one */
+    {.obs = 6,
+        .towers = 7,
+        .sets = 2,
+        .ride = 2,
+        .tower = {{.name = "trunk", RELU, LAYERS(24)}, {.name = "quantiles", .from = 1, LAYERS(18), .out = 15},
+            {.name = "q", .out = 3, .kind = TT_TOWER_MEAN, .value = 1, .advantage = 1},
+            {.name = "x", .from = 1, .out = 2, .group = 1},
+            {.name = "same", .out = 2, .kind = TT_TOWER_MEAN, .value = 3, .advantage = 3, .group = 1},
+            {.name = "y", LAYERS(9), .out = 7, .group = 2, .noise = 0.5f},
+            {.name = "one", .out = 1, .kind = TT_TOWER_MEAN, .value = 5, .advantage = 5, .group = 2}}},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 
@@ -493,7 +504,7 @@ void fixture_forward(
 
 bool fixture_trained(const tt_net_spec_t *spec, uint32_t t)
 {
-    return spec->tower[t].out && tt_spec_dueling(spec, t) == spec->towers;
+    return spec->tower[t].out && tt_spec_made_of(spec, t) == spec->towers;
 }
 
 tt_objective_t fixture_objective(const tt_net_spec_t *spec)

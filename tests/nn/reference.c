@@ -149,6 +149,19 @@ static void run_dueling(const reference_t *self, uint32_t t, const double *out, 
         q[a] = *value + advantage[a] - mean;
 }
 
+static void run_mean(const reference_t *self, uint32_t t, const double *out, double *q)
+{
+    const tt_tower_t *tower = &self->spec->tower[t];
+    const uint32_t n = self->spec->tower[tower->value].out / tower->out;
+    for (uint32_t i = 0; i < tower->value; i++)
+        out += self->spec->tower[i].out;
+    for (uint32_t a = 0; a < tower->out; a++) {
+        q[a] = 0;
+        for (uint32_t i = 0; i < n; i++)
+            q[a] += out[a * n + i] / n;
+    }
+}
+
 void reference_forward(const reference_t *self, const double *params, const float *obs, double *out)
 {
     double *x = malloc((1 << 12) * sizeof *x), *at = out;
@@ -157,6 +170,8 @@ void reference_forward(const reference_t *self, const double *params, const floa
             continue;
         if (self->spec->tower[t].kind == TT_TOWER_DUELING)
             run_dueling(self, t, out, x);
+        else if (self->spec->tower[t].kind == TT_TOWER_MEAN)
+            run_mean(self, t, out, x);
         else
             run_tower(self, t, params, obs, x);
         memcpy(at, x, self->spec->tower[t].out * sizeof *at);

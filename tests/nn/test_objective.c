@@ -98,14 +98,14 @@ static void witness_loss(const void *params, const void *const *input, const tt_
     }
 }
 
-/*  Every tower in every set and frame, as many as fit; those in `train` (bits) trained, but none that a dueling one of them
- *  reads. */
+/*  Every tower in every set and frame, as many as fit; those in `train` (bits) trained, but none of which another one of them
+ *  is made. */
 static void fill_witness(witness_t *w, const tt_net_spec_t *spec, uint32_t train, size_t rows)
 {
     *w = (witness_t){.spec = spec, .objective = {.name = "witness", .loss = witness_loss}};
     const uint32_t sets = spec->sets ? spec->sets : 1;
     for (uint32_t i = 0; i < TT_FRAMES * sets * spec->towers && w->objective.stages < TT_STAGES_MAX; i++) {
-        const uint32_t t = i % spec->towers, view = i / spec->towers, q = tt_spec_dueling(spec, t);
+        const uint32_t t = i % spec->towers, view = i / spec->towers, q = tt_spec_made_of(spec, t);
         if (spec->tower[t].out == 0)
             continue;
         w->seen[w->objective.stages] = tt_array0(rows * spec->tower[t].out, sizeof(float));

@@ -52,8 +52,8 @@ static void test_bad_shapes(void **state)
              .towers = 3,
              .tower = {v, {.name = "w", .out = 1, .group = 1}, {.name = "x", .out = 1, .group = 0}}},
             "x is in group 0; 1 or one more"},
-        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)5}}},
-            "v: kind 5 is unknown"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)6}}},
+            "v: kind 6 is unknown"},
         {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_LSTM}}}, "r has neither"},
         {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_LSTM, .hidden_count = 2, .hidden = {4, 4}}}},
             "r recurs: it has one number of units, and no head"},
@@ -81,6 +81,18 @@ static void test_bad_shapes(void **state)
         {{.obs = 1, .towers = 3, .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING, .out = 2, .advantage = 1}}},
             "q: its advantage a has 3 outputs and not 2"},
         {{.obs = 1, .towers = 3, .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING}}}, "q has neither"},
+        {{.obs = 1, .towers = 2, .tower = {a, {.name = "m", .kind = TT_TOWER_MEAN, .out = 2}}},
+            "m: a has 3 outputs, which is no multiple of 2"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "m", .kind = TT_TOWER_MEAN, .out = 2}}},
+            "m: its head is tower 0, which does not come before it"},
+        {{.obs = 1, .towers = 3, .tower = {v, a, {.name = "m", .kind = TT_TOWER_MEAN, .out = 1, .advantage = 1}}},
+            "m is the mean of one head, and not of two"},
+        {{.obs = 1, .towers = 2, .tower = {a, {.name = "m", .kind = TT_TOWER_MEAN, .out = 3, .from = 1}}},
+            "m is made of a head: it has no trunk"},
+        {{.obs = 1, .towers = 2, .tower = {trunk, {.name = "m", .kind = TT_TOWER_MEAN, .out = 3}}},
+            "m: its head trunk has 0 outputs and not 3"},
+        {{.obs = 1, .towers = 2, .tower = {a, {.name = "m", .kind = TT_TOWER_MEAN, .out = 1, .group = 1}}},
+            "m has no parameters, and cannot begin group 1"},
         {{.obs = 1,
              .towers = 3,
              .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 1, .hidden_count = 1}}},
@@ -305,8 +317,23 @@ static void test_dueling(void **state)
         assert_true(!own[i] || (value->hidden[0] == hidden[2 - i] && advantage->hidden[0] == hidden[2 - i]));
         assert_true(tt_net_tower(&spec, "value") == first && tt_net_tower(&spec, "advantage") == first + 1);
         assert_true(q->kind == TT_TOWER_DUELING && q->out == 4 && q->value == first && q->advantage == first + 1);
-        assert_true(tt_spec_dueling(&spec, first) == first + 2 && tt_spec_dueling(&spec, first + 2) == spec.towers);
+        assert_true(tt_spec_made_of(&spec, first) == first + 2 && tt_spec_made_of(&spec, first + 2) == spec.towers);
     }
+}
+
+static void test_quantiles(void **state)
+{
+    (void)state;
+    const uint32_t hidden[] = {32, 24};
+    const tt_net_spec_t spec = tt_net_quantiles(5, hidden, 2, TT_NN_RELU, 4, 50);
+    const tt_tower_t *quantiles = &spec.tower[0], *q = &spec.tower[1];
+    assert_true(spec.towers == 2 && tt_spec_check(&spec) == TT_OK);
+    assert_true(tt_net_tower(&spec, "quantiles") == 0 && tt_net_tower(&spec, "q") == 1);
+    assert_true(quantiles->hidden_count == 2 && quantiles->out == 200 && q->kind == TT_TOWER_MEAN && q->out == 4);
+    assert_int_equal(tt_net_param_count(&spec), 5 * 32 + 32 + 32 * 24 + 24 + 24 * 200 + 200);
+    assert_true(tt_spec_made_of(&spec, 0) == 1 && tt_spec_layers(&spec, 1) == 0);
+    const tt_net_spec_t large = tt_net_quantiles(5, hidden, 2, TT_NN_RELU, UINT32_MAX, 200);
+    assert_int_equal(tt_spec_check(&large), TT_INVALID);
 }
 
 /*  All tensors of a recurrent tower behind a trunk, and what it carries and multiplies. */
@@ -488,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_actor_critic),
         cmocka_unit_test(test_dueling),
+        cmocka_unit_test(test_quantiles),
         cmocka_unit_test(test_recurrent),
         cmocka_unit_test(test_put_recurrent),
         cmocka_unit_test(test_init),

@@ -39,7 +39,7 @@ typedef struct {
 typedef struct cpu_encoder cpu_encoder_t; /* encoder.h */
 typedef struct cpu_encoder_lane cpu_encoder_lane_t;
 
-/*  A tower in one set: hidden layers, then a head of few outputs that is kept transposed; an encoder has its own; a dueling one has
+/*  A tower in one set: hidden layers, then a head of few outputs that is kept transposed; an encoder has its own; one that is made of others' heads has
  *  none of these; a recurrent one has a layer of what it reads and a layer of what it carries, whose outputs are the gates'. */
 typedef struct {
     tt_gemm_kind_t forward, backward; /* with its activation; backward: with that of what readers of it see */
@@ -50,7 +50,7 @@ typedef struct {
     uint32_t near;  /* the same, but none before a recurrent one                                        */
     bool reads_obs; /* else it reads the trunk `from`                          */
     uint32_t from;
-    bool dueling; /* it reads what the heads of these two gave               */
+    bool made, mean; /* it is made of what the heads of these two gave, or of the one that both are */
     uint32_t value, advantage;
     size_t units, units16, gates16; /* of a recurrent one, of a row; else 0 */
     bool lstm;                      /* else a GRU                           */
@@ -94,10 +94,11 @@ typedef struct {
     bool bits; /* rows are bytes that nobody divides, most of them 0: layers that read them do so where they lie */
     bool flat; /* lane->x is read: a tower reads the observation as one vector of floats */
     size_t obs16;
-    size_t stacked;               /* bytes of a row in a lane, whole vectors */
-    uint32_t recurrent;           /* towers, as bits                         */
-    size_t carry;                 /* floats that a row carries               */
-    uint32_t back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
+    size_t stacked;     /* bytes of a row in a lane, whole vectors */
+    uint32_t recurrent; /* towers, as bits                         */
+    size_t carry;       /* floats that a row carries               */
+    uint32_t
+        back[TT_TOWERS_MAX]; /* the way back: those made of others; then readers in their order, then their trunk */
     cpu_tower_t (*tower)[TT_TOWERS_MAX]; /* owned; by set */
     cpu_noise_t *noise;                  /* owned */
     cpu_lane_t *lanes;
@@ -158,6 +159,14 @@ void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, f
  *  compiler makes of it. */
 void cpu_dueling_forward(const float *value, const float *advantage, size_t outs, float *q);
 void cpu_dueling_backward(const float *d_q, size_t outs, float *d_value, float *d_advantage);
+/*  Numbers of each part of the head that a mean is made of. */
+static inline size_t cpu_parts(const cpu_block_t *block, const cpu_tower_t *tower)
+{
+    return block->net->tower[0][tower->value].outs / tower->outs;
+}
+/*  mean.c: q[a] = the mean of number a n .. a n + n - 1 of a head, a chain from the first, divided; and back. */
+void cpu_mean_forward(const float *head, size_t outs, size_t n, float *q);
+void cpu_mean_backward(const float *d_q, size_t outs, size_t n, float *d_head);
 
 /*  recurrent.c: what a row carries into a tower, from its place among what the row carries for all (NULL: zeros), to h and c; and out of
  *  it. A step of the block's rows: what is read and lane->carried[t] to lane->last[t] and, of an LSTM, lane->carried[t][1]. */

@@ -62,10 +62,11 @@ static void s_build_head(cpu_tower_t *tower, tt_device_t *device, const tt_tenso
 }
 
 /*  It has no tensors. */
-static const tt_tensor_t *s_build_dueling(
+static const tt_tensor_t *s_build_made(
     const tt_tower_t *spec, const cpu_tower_t *towers, cpu_tower_t *tower, const tt_tensor_t *tensors)
 {
-    tower->dueling = true;
+    tower->made = true;
+    tower->mean = spec->kind == TT_TOWER_MEAN;
     tower->outs = spec->out;
     tower->value = spec->value;
     tower->advantage = spec->advantage;
@@ -114,8 +115,8 @@ static const tt_tensor_t *s_build_tower(
     tower->from = tower->reads_obs ? 0 : spec->from - 1;
     tower->chain = 1u << t | (tower->reads_obs ? 0 : towers[tower->from].chain);
     tower->near = 1u << t | (tower->reads_obs || tt_tower_recurs(spec->kind) ? 0 : towers[tower->from].near);
-    if (spec->kind == TT_TOWER_DUELING)
-        return s_build_dueling(spec, towers, tower, tensors);
+    if (tt_tower_is_made(spec->kind))
+        return s_build_made(spec, towers, tower, tensors);
     if (spec->kind == TT_TOWER_ENCODER)
         return s_build_encoder(net, set, t, tower, tensors);
     tower->layers = tt_tower_recurs(spec->kind) ? tt_spec_layers(&net->spec, t) : spec->hidden_count;
@@ -151,10 +152,10 @@ static void s_build_towers(cpu_net_t *self, const tt_net_t *net)
             tensors = s_build_tower(net, set, t, self->tower[set], tensors);
     }
     for (uint32_t t = 0; t < net->spec.towers; t++)
-        if (self->tower[0][t].dueling)
+        if (self->tower[0][t].made)
             self->back[count++] = t;
     for (uint32_t t = 0; t < net->spec.towers; t++)
-        if (self->tower[0][t].reads_obs && !self->tower[0][t].dueling)
+        if (self->tower[0][t].reads_obs && !self->tower[0][t].made)
             count = s_list_back(self, net->spec.towers, t, count);
 }
 

@@ -80,7 +80,7 @@ void cpu_loss(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *
 /*  Of a tower that is not walked back nothing else writes the gradient. */
 static void s_clear_tower(const cpu_tower_t *tower, float *grad)
 {
-    if (tower->dueling)
+    if (tower->made)
         return;
     if (tower->encoder)
         cpu_encoder_clear(tower->encoder, grad);
@@ -118,7 +118,9 @@ void cpu_back(cpu_block_t *block, uint32_t t)
 {
     const cpu_tower_t *tower = &block->net->tower[0][t];
     float *const *d_out = block->lane->d_out;
-    if (tower->dueling)
+    if (tower->mean)
+        cpu_mean_backward(d_out[t], tower->outs, cpu_parts(block, tower), d_out[tower->value]);
+    else if (tower->made)
         cpu_dueling_backward(d_out[t], tower->outs, d_out[tower->value], d_out[tower->advantage]);
     else if (tower->encoder)
         cpu_encoder_backward(block, t);

@@ -73,7 +73,7 @@ static bool s_reads_obs(const cpu_net_t *net, uint32_t towers)
 {
     bool reads = false;
     for (uint32_t t = 0; towers >> t; t++)
-        reads |= towers >> t & 1 && net->tower[0][t].reads_obs && !net->tower[0][t].dueling;
+        reads |= towers >> t & 1 && net->tower[0][t].reads_obs && !net->tower[0][t].made;
     return reads;
 }
 

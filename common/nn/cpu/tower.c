@@ -68,7 +68,9 @@ static void s_forward(const cpu_block_t *block, uint32_t view, uint32_t t)
         cpu_encoder_forward(block, view % TT_SETS_MAX, t);
     else if (tower->units)
         cpu_recurrent_forward(block, view % TT_SETS_MAX, t);
-    else if (tower->dueling)
+    else if (tower->mean)
+        cpu_mean_forward(out[tower->value], tower->outs, cpu_parts(block, tower), out[t]);
+    else if (tower->made)
         cpu_dueling_forward(out[tower->value], out[tower->advantage], tower->outs, out[t]);
     else
         s_mlp_forward(block, view % TT_SETS_MAX, t, out[t]);

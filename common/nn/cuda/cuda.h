@@ -128,7 +128,7 @@ typedef struct {
     uint32_t layers;
     cuda_layer_t layer[TT_HIDDEN_MAX];
     cuda_layer_t head;
-    uint32_t outs;  /* of the head, or of a dueling tower; 0: a trunk */
+    uint32_t outs;  /* of the head, or of what is made of heads; 0: a trunk */
     uint32_t gives; /* a trunk: floats of a row that readers see      */
     uint32_t
         carry_at; /* recurrent: layer[0] reads the input, and `head` what is carried, in which its own begins here */
@@ -143,7 +143,7 @@ typedef struct {
     const tt_net_spec_t *spec;
     cuda_tower_t tower[TT_TOWERS_MAX];
     uint32_t backs,
-        back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
+        back[TT_TOWERS_MAX]; /* the way back: those made of others; then readers in their order, then their trunk */
     bool flat;               /* a tower reads the observation as one vector                          */
     bool bits;               /* rows are bytes that nobody divides: layers that read them skip zeros */
     bool fused;              /* passes of a small network as one launch are wished                   */

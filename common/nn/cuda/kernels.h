@@ -161,7 +161,7 @@ typedef struct {
 } cuda_scale_t;
 void cuda_scale(cudaStream_t stream, const cuda_scale_t *job);
 
-/* ---- dueling and noise (heads.cu) ----------------------------------------------------------------------------------- */
+/* ---- dueling, means, noise (heads.cu) -------------------------------------------------------------------------------- */
 
 /*  q[a] = v + (adv[a] - mean adv), a mean being a chain over a, from the first, divided by their number. slot NULL: arrays are
  *  [rows][outs]; else columns. */
@@ -170,6 +170,10 @@ void cuda_dueling(cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint
 /*  As cpu_dueling_backward; arrays are [rows][outs]. */
 void cuda_dueling_back(
     cudaStream_t stream, uint32_t rows, uint32_t outs, const float *d_q, float *d_value, float *d_advantage);
+/*  As cpu_mean_forward, n numbers a part: the head is [rows][outs n], or columns; and as cpu_mean_backward, arrays of rows. */
+void cuda_mean(
+    cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, uint32_t n, const float *head, float *q);
+void cuda_mean_back(cudaStream_t stream, uint32_t rows, uint32_t outs, uint32_t n, const float *d_q, float *d_head);
 /*  A tensor of noisy weights, rows x cols (a bias: one row and in NULL): out = mean + deviation (in[i] out_[j]); in and out_: the
  *  noise after f. */
 typedef struct {

@@ -45,7 +45,7 @@ static void s_build_recurrent(cuda_net_t *net, cuda_tower_t *self, const tt_towe
     net->carry += tt_tower_carry(spec);
 }
 
-static void s_build_dueling(cuda_net_t *net, cuda_tower_t *self, const tt_tower_t *spec)
+static void s_build_made(cuda_net_t *net, cuda_tower_t *self, const tt_tower_t *spec)
 {
     self->value = spec->value;
     self->advantage = spec->advantage;
@@ -68,15 +68,15 @@ static void s_build_tower(cuda_net_t *self, const tt_net_t *net, uint32_t t, con
     tower->reads_obs = spec->from == 0;
     tower->from = tower->reads_obs ? 0 : spec->from - 1;
     tower->chain = 1u << t | (tower->reads_obs ? 0 : self->tower[tower->from].chain);
-    if (spec->kind == TT_TOWER_DUELING)
-        s_build_dueling(self, tower, spec);
+    if (tt_tower_is_made(spec->kind))
+        s_build_made(self, tower, spec);
     else if (spec->kind == TT_TOWER_ENCODER)
         s_build_encoder(tower, net, t, tensors);
     else if (tt_tower_recurs(spec->kind))
         s_build_recurrent(self, tower, spec, tensors);
     else
         s_build_mlp(tower, spec, tensors);
-    self->flat |= spec->kind != TT_TOWER_ENCODER && spec->kind != TT_TOWER_DUELING && tower->reads_obs;
+    self->flat |= spec->kind != TT_TOWER_ENCODER && !tt_tower_is_made(spec->kind) && tower->reads_obs;
 }
 
 /*  Tower t behind all that read it. */
@@ -91,10 +91,10 @@ static void s_list_back(cuda_net_t *self, uint32_t towers, uint32_t t)
 static void s_list(cuda_net_t *self, uint32_t towers)
 {
     for (uint32_t t = 0; t < towers; t++)
-        if (self->tower[t].kind == TT_TOWER_DUELING)
+        if (tt_tower_is_made(self->tower[t].kind))
             self->back[self->backs++] = t;
     for (uint32_t t = 0; t < towers; t++)
-        if (self->tower[t].reads_obs && self->tower[t].kind != TT_TOWER_DUELING)
+        if (self->tower[t].reads_obs && !tt_tower_is_made(self->tower[t].kind))
             s_list_back(self, towers, t);
 }
 

@@ -92,6 +92,20 @@ static void s_dueling_forward(const cuda_flow_t *flow, const cuda_forward_t *job
         flow->device->work, flow->rows, job->slot, tower->outs, heads[tower->value], heads[tower->advantage], heads[t]);
 }
 
+/*  Numbers of each part of the head that a mean is made of. */
+static uint32_t s_parts(const cuda_flow_t *flow, const cuda_tower_t *tower)
+{
+    return flow->net->tower[tower->value].outs / tower->outs;
+}
+
+static void s_mean_forward(const cuda_flow_t *flow, const cuda_forward_t *job, uint32_t t)
+{
+    const cuda_tower_t *tower = &flow->net->tower[t];
+    float *const *heads = job->slot ? job->columns : flow->heads;
+    cuda_mean(
+        flow->device->work, flow->rows, job->slot, tower->outs, s_parts(flow, tower), heads[tower->value], heads[t]);
+}
+
 static void s_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forward_t *job, uint32_t t)
 {
     const cuda_tower_t *tower = &flow->net->tower[t];
@@ -103,6 +117,8 @@ static void s_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forward
             &job->from, flow->net->encoder[t].memory);
     else if (tower->kind == TT_TOWER_DUELING)
         s_dueling_forward(flow, job, t);
+    else if (tower->kind == TT_TOWER_MEAN)
+        s_mean_forward(flow, job, t);
     else
         s_mlp_forward(flow, net, job, t);
 }
@@ -209,6 +225,9 @@ void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_
     else if (tower->kind == TT_TOWER_DUELING)
         cuda_dueling_back(flow->device->work, flow->rows, tower->outs, flow->heads[t], flow->heads[tower->value],
             flow->heads[tower->advantage]);
+    else if (tower->kind == TT_TOWER_MEAN)
+        cuda_mean_back(flow->device->work, flow->rows, tower->outs, s_parts(flow, tower), flow->heads[t],
+            flow->heads[tower->value]);
     else if (tower->encoder)
         cuda_encoder_backward(tower->encoder, flow->device->work, &flow->dense, net->params[0], run, flow->d_trunk[t],
             flow->net->encoder[t].memory);

@@ -38,7 +38,7 @@ HIDDEN = (12, 8)
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHAPE = {"T": 6, "N": 3, "D": 4, "A": 3, "batches": 4, "units": 16, "learning_starts": 18, "train_every": 9,
          "target_every": 30, "lr": 1e-2, "gamma": 0.95, "max_grad_norm": 0.5, "adam_eps": 1e-8, "tau": 1.0, "n": 1,
-         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0, "dueling": 0}
+         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0, "dueling": 0, "quantiles": 0}
 CASES = {
     "dqn": {"seed": 1},
     "dqn_nstep": {"seed": 2, "n": 3, "squared": 1, "max_grad_norm": 10.0},
@@ -46,6 +46,8 @@ CASES = {
     "dqn_masked": {"seed": 4, "n": 5, "masked": 1, "prioritized": 1, "squared": 1, "tau": 0.25},
     "dqn_double_masked": {"seed": 5, "n": 2, "twice": 1, "masked": 1},
     "dqn_dueling": {"seed": 6, "n": 3, "twice": 1, "masked": 1, "prioritized": 1, "tau": 0.5, "dueling": 1},
+    "dqn_quantile": {"seed": 7, "n": 2, "quantiles": 7},
+    "dqn_quantile_double_masked": {"seed": 8, "n": 3, "quantiles": 5, "twice": 1, "masked": 1, "prioritized": 1, "tau": 0.5},
 }
 
 
@@ -72,7 +74,7 @@ class Dueling(nn.Module):
 
 
 def network(o):
-    return Dueling(o) if o["dueling"] else nn.Sequential(*stack(o["D"], *HIDDEN), nn.Linear(HIDDEN[-1], o["A"]))
+    return Dueling(o) if o["dueling"] else nn.Sequential(*stack(o["D"], *HIDDEN), nn.Linear(HIDDEN[-1], o["A"] * max(1, o["quantiles"])))
 
 
 def flat(tensors):
@@ -154,12 +156,34 @@ def step_of(q, target, optimizer, w, o, picks, weight):
     ret, discount = (torch.tensor([u[k] for u in units], dtype=torch.float32) for k in (0, 1))
     following, mask = torch.tensor(np.stack([u[2] for u in units])), torch.tensor(np.stack([u[3] for u in units]))
     action = torch.tensor([int(w["action"][pick]) for pick in picks])
+    if o["quantiles"]:
+        return quantile_step(q, target, optimizer, o, at, ret, discount, following, mask, action, weight)
     with torch.no_grad():
         values = target(following)
         best = (q(following) if o["twice"] else values).masked_fill(mask == 0, -torch.inf).argmax(1)
         wanted = ret + discount * values.gather(1, best[:, None])[:, 0]
     taken = q(at).gather(1, action[:, None])[:, 0]
     loss = (F.mse_loss if o["squared"] else F.smooth_l1_loss)(taken, wanted, reduction="none")
+    return descend(q, optimizer, o, loss, weight, taken, wanted)
+
+
+def quantile_step(q, target, optimizer, o, at, ret, discount, following, mask, action, weight):
+    """Quantile regression (arXiv:1710.10044) with kappa 1: a sum over the trained quantiles, a mean over the targets."""
+    n, rows = o["quantiles"], torch.arange(len(action))
+    with torch.no_grad():
+        values = target(following).reshape(-1, o["A"], n)
+        chooser = q(following).reshape(-1, o["A"], n) if o["twice"] else values
+        best = chooser.mean(2).masked_fill(mask == 0, -torch.inf).argmax(1)
+        wanted = ret[:, None] + discount[:, None] * values[rows, best]
+    taken = q(at).reshape(-1, o["A"], n)[rows, action]
+    apart = wanted[:, None, :] - taken[:, :, None]
+    level = (torch.arange(n) + 0.5) / n
+    huber = torch.where(apart.abs() <= 1, 0.5 * apart ** 2, apart.abs() - 0.5)
+    loss = ((level[None, :, None] - (apart.detach() < 0).float()).abs() * huber).mean(2).sum(1)
+    return descend(q, optimizer, o, loss, weight, taken.mean(1), wanted.mean(1))
+
+
+def descend(q, optimizer, o, loss, weight, taken, wanted):
     total = (loss * torch.tensor(weight)).mean()
     optimizer.zero_grad()
     total.backward()

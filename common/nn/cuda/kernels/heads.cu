@@ -1,4 +1,4 @@
-/*  heads - values of choices of a dueling tower, and the weights of noisy layers; and back. */
+/*  heads - values of choices that are made of other heads, and the weights of noisy layers; and back. */
 #include "common/nn/cuda/kernels/grid.cuh"
 #include "common/base/portable_fn.h"
 
@@ -41,6 +41,27 @@ __global__ void dueling_back(uint32_t rows, uint32_t outs, const float *d_q, flo
         d_advantage[row * outs + a] = __fsub_rn(d_q[row * outs + a], mean);
 }
 
+/* ---- means ---------------------------------------------------------------------------------------------------------- */
+
+__global__ void mean(uint32_t rows, const uint32_t *slot, uint32_t outs, uint32_t n, const float *head, float *q)
+{
+    const size_t e = cuda_thread(), row = e / outs;
+    const uint32_t a = (uint32_t)(e % outs);
+    if (row >= rows)
+        return;
+    float sum = head[cuda_place(slot, row, outs * n, a * n)];
+    for (uint32_t i = 1; i < n; i++)
+        sum = __fadd_rn(sum, head[cuda_place(slot, row, outs * n, a * n + i)]);
+    q[cuda_place(slot, row, outs, a)] = tt_divf(sum, (float)n);
+}
+
+__global__ void mean_back(size_t count, uint32_t n, const float *d_q, float *d_head)
+{
+    const size_t e = cuda_thread();
+    if (e < count)
+        d_head[e] = tt_divf(d_q[e / n], (float)n);
+}
+
 /* ---- noise ---------------------------------------------------------------------------------------------------------- */
 
 /*  What number e of the tensor is multiplied by. */
@@ -74,6 +95,21 @@ void cuda_dueling(cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint
     if (rows && outs)
         CUDA_LAUNCH(
             dueling, cuda_blocks(rows, CUDA_THREADS), CUDA_THREADS, 0, stream, rows, slot, outs, value, advantage, q);
+}
+
+void cuda_mean(
+    cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, uint32_t n, const float *head, float *q)
+{
+    const size_t count = (size_t)rows * outs;
+    if (count)
+        CUDA_LAUNCH(mean, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, rows, slot, outs, n, head, q);
+}
+
+void cuda_mean_back(cudaStream_t stream, uint32_t rows, uint32_t outs, uint32_t n, const float *d_q, float *d_head)
+{
+    const size_t count = (size_t)rows * outs * n;
+    if (count)
+        CUDA_LAUNCH(mean_back, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, count, n, d_q, d_head);
 }
 
 void cuda_dueling_back(

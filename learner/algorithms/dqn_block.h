@@ -1,0 +1,69 @@
+/*  dqn_block - what DQN's losses share: a block's units as columns, and which choices are allowed. In the words of block.h.
+ *
+ *  Threads: pure. */
+#pragma once
+#include <string.h>
+#include "learner/algorithms/block.h"
+#include "learner/algorithms/dqn_loss.h"
+
+/*  Parameters and tables under their names. */
+typedef struct {
+    dqn_loss_t p;
+    const int32_t *action;
+    const float *ret, *discount, *weight;
+    const uint8_t *mask;
+} dqn_given_t;
+
+/*  The units of a block as columns; zeros behind the last. */
+typedef struct {
+    col_t ret, discount, weight, mean; /* mean: the weight of a statistic */
+    choices_t action;
+} dqn_cols_t;
+
+BLOCK_FN void dqn_gather(const dqn_given_t *self, const tt_loss_block_t *block, dqn_cols_t *out)
+{
+    memset(out, 0, sizeof *out);
+    EACH_GIVEN_ROW(r, block)
+    {
+        const uint32_t unit = block->row[r];
+        out->ret[r] = self->ret[unit];
+        out->discount[r] = self->discount[unit];
+        out->weight[r] = self->weight[unit] * self->p.scale;
+        out->mean[r] = self->p.scale;
+        out->action[r] = self->action[unit];
+    }
+}
+
+/*  A score for each unit; -inf for what is not allowed. */
+BLOCK_FN void dqn_allowed(
+    const dqn_given_t *self, const tt_loss_block_t *block, size_t choice, const float *q, col_out score)
+{
+    block_load(q + choice * TT_BLOCK, score);
+    if (!self->mask)
+        return;
+    EACH_GIVEN_ROW(r, block)
+    {
+        if (!self->mask[(size_t)block->row[r] * self->p.choices + choice])
+            score[r] = -__builtin_inff();
+    }
+}
+
+BLOCK_FN float dqn_mean(const dqn_cols_t *in, col_in col)
+{
+    col_t part;
+    EACH_ROW(r)
+    {
+        part[r] = in->mean[r] * col[r];
+    }
+    return block_sum(part);
+}
+
+BLOCK_FN dqn_given_t dqn_given(const void *params, const void *const *input)
+{
+    return (dqn_given_t){.p = *(const dqn_loss_t *)params,
+        .action = (const int32_t *)input[DQN_IN_ACTION],
+        .ret = (const float *)input[DQN_IN_RETURN],
+        .discount = (const float *)input[DQN_IN_DISCOUNT],
+        .weight = (const float *)input[DQN_IN_WEIGHT],
+        .mask = (const uint8_t *)input[DQN_IN_MASK]};
+}
