@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
-enum { STEP_S = 30, SPIN_US = 300 };
+enum { STEP_S = 30 };
 
 /*  As many as this process may run on. */
 static uint32_t s_cores(void)
@@ -44,9 +44,9 @@ static gym_share_t s_share(uint32_t slots, uint32_t i, uint32_t playing, uint32_
     return (gym_share_t){from + s_first(all, i, playing), from + s_first(all, i + 1, playing)};
 }
 
-static uint32_t s_count(const gym_share_t share[2])
+static uint32_t s_slots(gym_share_t share)
 {
-    return share[0].end - share[0].first + share[1].end - share[1].first;
+    return share.end - share.first;
 }
 
 uint32_t gym_crew_of(const gym_crew_t *self, uint32_t slot, uint32_t *half)
@@ -65,7 +65,7 @@ static void s_take_over(gym_crew_t *self, gym_crew_t *from)
 {
     uint32_t *keep = tt_array0(from->hired, sizeof *keep);
     for (uint32_t i = 0; i < from->hired && i < self->playing; i++)
-        keep[i] = s_count(self->share[i]);
+        keep[i] = s_slots(self->share[i][0]) + s_slots(self->share[i][1]);
     gym_worker_shed(from->worker, from->hired, keep);
     for (uint32_t i = 0; i < from->hired; i++)
         if (from->worker[i].pid)
@@ -119,12 +119,14 @@ static json_t *s_told(const gym_crew_t *self, uint32_t i, const gym_rows_t *rows
     json_t *out = json_copy(self->asked);
     json_object_set(out, "layout", rows->layout);
     json_object_set_new(out, "progress", json_integer((json_int_t)gym_rows_progress_at(rows, i)));
+    json_object_set_new(out, "post", json_integer((json_int_t)gym_rows_post_at(rows, i)));
+    json_object_set_new(out, "bell", json_integer((json_int_t)rows->bell));
     json_object_set_new(out, "slots", json_integer(slots));
     json_object_set_new(out, "halves",
         json_pack("[[i, i], [i, i]]", (int)share[0].first, (int)share[0].end, (int)share[1].first, (int)share[1].end));
     json_object_set_new(out, "lo", json_integer(self->worker[i].lo));
     json_object_set_new(out, "loads", json_boolean(loads));
-    json_object_set_new(out, "spin_us", json_integer(self->playing <= s_cores() ? SPIN_US : 0));
+    json_object_set_new(out, "spin_us", json_integer(self->playing <= s_cores() ? GYM_SPIN_US : 0));
     return out;
 }
 
@@ -156,6 +158,7 @@ tt_status_t gym_crew_share(gym_crew_t *self, const gym_rows_t *rows, uint32_t lo
         worker->lo = lo;
         worker->first = self->share[i][0].first;
         worker->progress = gym_rows_progress(rows, i);
+        gym_turn_begin(&worker->turn, rows, i, (uint32_t[2]){s_slots(self->share[i][0]), s_slots(self->share[i][1])});
         worker->start_s = guard_seconds("TT_ENV_START_S", GYM_START_S);
         worker->step_s = guard_seconds("TT_ENV_STEP_S", STEP_S);
         TT_TRY(s_begin(self, i, rows, slots, loads));

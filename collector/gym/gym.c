@@ -36,7 +36,8 @@ typedef struct {
     gym_rows_t rows;
     gym_crew_t crew;
     uint32_t slots;
-    bool saved; /* the rows of states are those of now */
+    uint32_t next; /* the worker that is looked at first */
+    bool saved;    /* the rows of states are those of now */
 } gym_t;
 
 /*  What was found, for as long as the process lives. */
@@ -141,11 +142,11 @@ static bool s_ready(void *handle)
 static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t *why)
 {
     gym_t *self = handle;
-    uint32_t which;
-    const tt_status_t status = gym_worker_wait(self->crew.worker, self->crew.hired, false, &which, NULL);
+    const tt_status_t status = gym_worker_wait(self->crew.worker, self->crew.hired, false, &self->next, NULL);
     if (status != TT_OK)
         return s_said(why, status);
-    const gym_share_t *share = &self->crew.share[which][self->crew.worker[which].came];
+    const gym_share_t *share = &self->crew.share[self->next][self->crew.worker[self->next].turn.came];
+    self->next++;
     *first = share->first;
     *count = share->end - share->first;
     gym_rows_shrink(&self->rows, *first, *count);

@@ -125,6 +125,8 @@ tt_status_t gym_rows_init(
     size_t obs[TT_COLUMNS_MAX], final[TT_COLUMNS_MAX], action[TT_COLUMNS_MAX];
     *self = (gym_rows_t){.fd = -1, .layout = json_object()};
     self->progress = s_place(self, workers, LINE);
+    self->post = s_place(self, workers, LINE);
+    self->bell = s_place(self, 1, LINE);
     const size_t todo = s_plain(self, "todo", count, 1), seed = s_plain(self, "seed", count, sizeof(uint32_t));
     const uint32_t actions = s_leaves(self, "action", count, &env->action, action);
     const uint32_t seen = s_leaves(self, "obs", count, shown, obs);
@@ -189,4 +191,19 @@ size_t gym_rows_progress_at(const gym_rows_t *self, uint32_t worker)
 const gym_progress_t *gym_rows_progress(const gym_rows_t *self, uint32_t worker)
 {
     return (const gym_progress_t *)(const void *)(self->at + gym_rows_progress_at(self, worker));
+}
+
+size_t gym_rows_post_at(const gym_rows_t *self, uint32_t worker)
+{
+    return self->post + (size_t)worker * LINE;
+}
+
+gym_post_t *gym_rows_post(const gym_rows_t *self, uint32_t worker)
+{
+    return (gym_post_t *)(void *)(self->at + gym_rows_post_at(self, worker));
+}
+
+gym_bell_t *gym_rows_bell(const gym_rows_t *self)
+{
+    return (gym_bell_t *)(void *)(self->at + self->bell);
 }

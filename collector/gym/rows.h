@@ -21,11 +21,24 @@ typedef struct {
     _Atomic int32_t slot, doing;
 } gym_progress_t;
 
+/*  Orders and answers of a worker, counted: half h of its slots is to be played when asked[h] moves on, and has been when done[h] is the same
+ *  again. The rest says who waits for a byte: the worker for an order, the collector for its answer. Whoever sends the byte takes that back.
+ *  No two workers have one such word together: one that was slow to take it back would do so when somebody else is waited for. */
+typedef struct {
+    _Atomic uint32_t asked[2], done[2], worker_sleeps, collector_sleeps;
+} gym_post_t;
+
+/*  Of all of them: some worker has answered since the collector looked. */
+typedef struct {
+    _Atomic uint32_t come;
+} gym_bell_t;
+
 typedef struct {
     int fd; /* -1 = none */
     unsigned char *at;
     size_t size;
-    size_t progress;       /* of worker 0, from the start; a cache line each */
+    size_t progress, post; /* of worker 0, from the start; a cache line each */
+    size_t bell;           /* from the start */
     json_t *layout;        /* where everything lies, for workers */
     size_t room;           /* bytes of a slot's saved state, 0 = it is not saved                 */
     unsigned char *states; /* [count][room]: how long it is (uint32_t, 0 = none), then it, zeros */
@@ -52,3 +65,7 @@ void gym_rows_free(gym_rows_t *self);
 /*  Where a worker's progress lies, from the start of the memory, and there. */
 size_t gym_rows_progress_at(const gym_rows_t *self, uint32_t worker);
 const gym_progress_t *gym_rows_progress(const gym_rows_t *self, uint32_t worker);
+/*  The same of its orders. */
+size_t gym_rows_post_at(const gym_rows_t *self, uint32_t worker);
+gym_post_t *gym_rows_post(const gym_rows_t *self, uint32_t worker);
+gym_bell_t *gym_rows_bell(const gym_rows_t *self);

@@ -1,6 +1,7 @@
 #include "collector/gym/worker.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,11 @@ enum {
 static int64_t s_now_ms(void)
 {
     return tt_now_ms(tt_clock_real());
+}
+
+static bool s_is_busy(const gym_worker_t *self)
+{
+    return self->told || gym_turn_plays(&self->turn);
 }
 
 static void s_close(int *fd)
@@ -273,8 +279,7 @@ static void s_tell(gym_worker_t *self, const char *order, const json_t *message,
     TT_CHECK(text);
     const uint32_t size = (uint32_t)strlen(text);
     s_begin_wait(self);
-    self->owed = 1; /* several may be told before the one answer to them */
-    self->half[0] = 0;
+    self->told = true; /* several may be told before the one answer to them */
     if (order)
         s_send(self, order, 1);
     s_send_size(self, size, descriptor);
@@ -294,10 +299,9 @@ void gym_worker_move(gym_worker_t *self, const json_t *message, int memory)
 
 void gym_worker_go(gym_worker_t *self, uint32_t half)
 {
-    TT_CHECK(self->owed < TT_COUNT(self->half));
     s_begin_wait(self);
-    self->half[self->owed++] = half;
-    s_send(self, half ? "1" : "0", 1);
+    if (gym_turn_ask(&self->turn, half))
+        s_send(self, "w", 1);
 }
 
 /*  The status that its word names; what it may not say is its own fault. */
@@ -346,24 +350,26 @@ static tt_status_t s_answer(gym_worker_t *self, size_t at, json_t **out)
 }
 
 /*  TT_AGAIN: it has not all come. */
-static tt_status_t s_read_answer(gym_worker_t *self, bool message, json_t **out)
+static tt_status_t s_read_answer(gym_worker_t *self, json_t **out)
 {
-    if (message)
-        return s_answer(self, 0, out);
     if (self->in.size == 0)
         return TT_AGAIN;
-    if (self->in.data[0] == 'd' && self->in.size == 1)
+    if (self->in.data[0] == 'w') { /* somebody's round may be over */
+        tt_buf_clear(&self->in);
+        return TT_AGAIN;
+    }
+    if (self->in.data[0] == 'd')
         return TT_OK;
-    if (self->in.data[0] == 'e')
-        return s_answer(self, 1, NULL);
+    if (self->in.data[0] == 'm')
+        return s_answer(self, 1, out);
     return tt_err(TT_INTERNAL, "its worker said what is no answer");
 }
 
 /*  One answer; the next one stays in the socket, where poll sees it. */
-static tt_status_t s_receive(gym_worker_t *self, bool message, json_t **out)
+static tt_status_t s_receive(gym_worker_t *self, json_t **out)
 {
     char data[16384];
-    const size_t most = message || self->in.size ? sizeof data : 1;
+    const size_t most = self->in.size ? sizeof data : 1;
     const ssize_t size = recv(self->socket, data, most, MSG_DONTWAIT);
     if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
         return s_died(self);
@@ -371,10 +377,10 @@ static tt_status_t s_receive(gym_worker_t *self, bool message, json_t **out)
         return TT_AGAIN;
     if (tt_buf_add(&self->in, data, (size_t)size) != TT_OK)
         return tt_err(TT_INTERNAL, "its worker said more than %d bytes", MESSAGE_MAX);
-    TT_TRY(s_read_answer(self, message, out));
-    self->came = self->half[0];
-    self->half[0] = self->half[1];
-    self->owed--;
+    TT_TRY(s_read_answer(self, out));
+    if (!self->told)
+        return tt_err(TT_INTERNAL, "its worker answers what nobody has asked");
+    self->told = false;
     tt_buf_clear(&self->in);
     return TT_OK;
 }
@@ -401,7 +407,7 @@ enum { POLLED = 3, LIST_MAX = 1024 };
 static void s_fill(const gym_worker_t *list, uint32_t count, struct pollfd *fds)
 {
     for (uint32_t i = 0; i < count; i++, fds += POLLED) {
-        const bool busy = list[i].owed > 0;
+        const bool busy = s_is_busy(&list[i]);
         fds[0] = (struct pollfd){busy ? list[i].socket : -1, POLLIN, 0};
         fds[1] = (struct pollfd){busy ? list[i].pidfd : -1, POLLIN, 0};
         fds[2] = (struct pollfd){list[i].log, POLLIN, 0};
@@ -419,11 +425,12 @@ static tt_status_t s_hear(gym_worker_t *list, uint32_t count, int ms)
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < POLLED; k++)
             list[i].heard[k] = fds[POLLED * i + k].revents != 0;
+    list->heard_ms = s_now_ms();
     return TT_OK;
 }
 
 /*  TT_AGAIN: it has not answered. What it said before it died is read first. */
-static tt_status_t s_look_at(gym_worker_t *self, bool message, json_t **out)
+static tt_status_t s_look_at(gym_worker_t *self, json_t **out)
 {
     const bool socket = self->heard[0], end = self->heard[1], log = self->heard[2];
     if (self->unsent)
@@ -433,15 +440,15 @@ static tt_status_t s_look_at(gym_worker_t *self, bool message, json_t **out)
     if (log)
         s_listen(self);
     if (socket)
-        return s_receive(self, message, out);
+        return s_receive(self, out);
     return end ? s_died(self) : TT_AGAIN;
 }
 
 /*  TT_AGAIN: nobody that was heard of has answered. */
-static tt_status_t s_look(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out)
+static tt_status_t s_look(gym_worker_t *list, uint32_t count, uint32_t *which, json_t **out)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const tt_status_t status = s_look_at(&list[i], message, out);
+        const tt_status_t status = s_look_at(&list[i], out);
         if (status == TT_AGAIN)
             continue;
         *which = i;
@@ -453,24 +460,78 @@ static tt_status_t s_look(gym_worker_t *list, uint32_t count, bool message, uint
 bool gym_worker_ready(const gym_worker_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (list[i].heard[0] || list[i].heard[1])
+        if (list[i].heard[0] || list[i].heard[1] || gym_turn_is_over(&list[i].turn))
             return true;
     return false;
 }
 
+/*  A round that is over. */
+static bool s_take(gym_worker_t *list, uint32_t count, uint32_t *which)
+{
+    uint32_t i = *which < count ? *which : 0;
+    for (uint32_t left = count; left; left--, i = i + 1 == count ? 0 : i + 1)
+        if (gym_turn_take(&list[i].turn)) {
+            *which = i;
+            return true;
+        }
+    return false;
+}
+
+/*  All that play do so in short steps; true: give them the core, and look again. What else they say is listened to now and then. */
+static bool s_stays_awake(const gym_worker_t *list, uint32_t count, int64_t now_ms)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (gym_turn_plays(&list[i].turn) && !gym_turn_is_brisk(&list[i].turn))
+            return false;
+    return now_ms - list->heard_ms < LOOK_MS;
+}
+
+static tt_status_t s_sleep(gym_worker_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        gym_turn_sleep(&list[i].turn);
+    atomic_thread_fence(memory_order_seq_cst);
+    const tt_status_t status = s_hear(list, count, gym_worker_ready(list, count) ? 0 : LOOK_MS);
+    for (uint32_t i = 0; i < count; i++)
+        gym_turn_wake(&list[i].turn);
+    return status;
+}
+
+/*  Nobody was heard of for so long. */
+static tt_status_t s_check_deadlines(gym_worker_t *list, uint32_t count)
+{
+    const int64_t now_ms = s_now_ms();
+    for (uint32_t i = 0; i < count; i++)
+        if (s_is_busy(&list[i]))
+            TT_TRY(s_check_deadline(&list[i], now_ms));
+    return TT_OK;
+}
+
+/*  Until something may have come. */
+static tt_status_t s_rest(gym_worker_t *list, uint32_t count, int64_t until_ns)
+{
+    const int64_t now_ns = tt_now_ns(tt_clock_real());
+    if (now_ns < until_ns && s_stays_awake(list, count, now_ns / 1000000)) {
+        sched_yield();
+        return TT_OK;
+    }
+    TT_TRY(s_sleep(list, count));
+    return gym_worker_ready(list, count) ? TT_OK : s_check_deadlines(list, count);
+}
+
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out)
 {
+    gym_bell_t *bell = message ? NULL : list->turn.bell;
+    const int64_t until_ns = bell ? tt_now_ns(tt_clock_real()) + GYM_SPIN_US * INT64_C(1000) : 0;
     for (;;) {
-        const tt_status_t status = s_look(list, count, message, which, out);
+        if (bell)
+            gym_turn_look(bell);
+        if (!message && s_take(list, count, which))
+            return TT_OK;
+        const tt_status_t status = s_look(list, count, which, out);
         if (status != TT_AGAIN)
             return status;
-        TT_TRY(s_hear(list, count, LOOK_MS));
-        if (gym_worker_ready(list, count))
-            continue;
-        const int64_t now_ms = s_now_ms();
-        for (uint32_t i = 0; i < count; i++)
-            if (list[i].owed)
-                TT_TRY(s_check_deadline(&list[i], now_ms));
+        TT_TRY(s_rest(list, count, until_ns));
     }
 }
 
@@ -481,13 +542,14 @@ static void s_dismiss(gym_worker_t *self, const char *why)
 {
     log_info("%s, worker %d ends with its range: %s", self->id, self->number, why);
     gym_worker_end(self, 1);
-    self->owed = 0;
+    self->told = false;
+    self->turn = (gym_turn_t){0};
 }
 
 static bool s_any_is_busy(const gym_worker_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (list[i].owed)
+        if (s_is_busy(&list[i]))
             return true;
     return false;
 }
@@ -499,7 +561,7 @@ static bool s_gather(gym_worker_t *list, uint32_t count, int64_t until_ms)
     uint32_t which = 0;
     if (left <= 0 || !s_any_is_busy(list, count))
         return false;
-    const tt_status_t status = s_look(list, count, false, &which, NULL);
+    const tt_status_t status = s_look(list, count, &which, NULL);
     if (status == TT_AGAIN)
         return s_hear(list, count, (int)left) == TT_OK;
     if (status != TT_OK)
@@ -512,13 +574,14 @@ void gym_worker_shed(gym_worker_t *list, uint32_t count, const uint32_t *keep)
     TT_CHECK(count <= LIST_MAX);
     for (uint32_t i = 0; i < count; i++) {
         json_t *message = json_pack("{s:i}", "keep", (int)keep[i]);
+        list[i].turn = (gym_turn_t){0}; /* its rows go */
         s_tell(&list[i], "s", message, -1);
         json_decref(message);
     }
     for (const int64_t until_ms = s_now_ms() + END_MS; s_gather(list, count, until_ms);)
         continue;
     for (uint32_t i = 0; i < count; i++)
-        if (list[i].owed)
+        if (s_is_busy(&list[i]))
             s_dismiss(&list[i], "it does not come back from closing its environments");
 }
 
@@ -530,7 +593,7 @@ void gym_worker_end(gym_worker_t *list, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         s_close(&list[i].socket); /* an idle one closes its envs then */
     for (uint32_t i = 0; i < count; i++) {
-        if (list[i].pid && !list[i].owed && list[i].pidfd >= 0)
+        if (list[i].pid && !s_is_busy(&list[i]) && list[i].pidfd >= 0)
             s_wait_for_end(&list[i], until_ms);
         s_kill(&list[i]);
         list[i].pid = 0;

@@ -12,10 +12,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "collector/gym/rows.h"
+#include "collector/gym/turn.h"
 #include "common/base/buf.h"
 #include "common/base/status.h"
 
-enum { GYM_START_S = 60 }; /* to import, make and reset, unless TT_ENV_START_S says otherwise */
+enum {
+    GYM_START_S = 60, /* to import, make and reset, unless TT_ENV_START_S says otherwise */
+    GYM_SPIN_US = 300 /* how long whoever waits for the other looks before it sleeps     */
+};
 
 typedef struct {
     const char *id;                 /* of the env, for the log; borrowed                              */
@@ -30,11 +34,11 @@ typedef struct {
     size_t used;
     int traceback;    /* 0 = none, 1 = the next line is where it stood, 2 = `last` is that */
     char last[256];   /* the last line, for a message               */
-    uint32_t owed;    /* answers: one to messages, however many, or one to each round */
-    uint32_t half[2]; /* of which half's rounds, the first one next  */
-    uint32_t came;    /* the half of the last round that it answered */
+    gym_turn_t turn;  /* rounds                                       */
+    bool told;        /* it owes an answer to messages, however many   */
     bool heard[3];    /* since it was looked at: its socket, its end, its log */
     int unsent;       /* why something could not be sent although it lives, an errno; 0 = all was */
+    int64_t heard_ms; /* when all of a list were listened to, in the first one */
     int64_t since_ms; /* since when it has not moved                */
     int32_t seen[2];  /* where it was then                          */
 } gym_worker_t;
@@ -43,16 +47,17 @@ typedef struct {
  *  TT_OS; TT_NOT_FOUND: the interpreter cannot be executed. */
 tt_status_t gym_worker_start(gym_worker_t *self, const char *python, const char *package, int memory);
 
-/*  A message, or the byte that starts a round of one half of its slots, 0 or 1, which is not under way; it owes an answer from then on. Both
- *  halves may be under way: they are played, and answered, in the order in which they were sent. move: the message that it was told first,
+/*  A message, or a round of one half of its slots, 0 or 1, which is not under way; it owes an answer from then on. Both halves may be under way:
+ *  they are played, and answered, one after the other. move: the message that it was told first,
  *  of another range, and the memory of that; it answers as it did then. One that is gone is found so by the wait for its answer, which reads its
  *  last words first. */
 void gym_worker_tell(gym_worker_t *self, const json_t *message);
 void gym_worker_move(gym_worker_t *self, const json_t *message, int memory);
 void gym_worker_go(gym_worker_t *self, uint32_t half);
 
-/*  Wait until one that owes an answer has given it: *which is its number in the list, `came` the half that it has played. A message (new; the caller's to release) where one is
- *  expected, else NULL. TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;
+/*  Wait until one that owes an answer has given it. message: to a message, which is *out (new; the caller's to release); else to a round, and turn.came
+ *  is the half that it has played. *which is its number in the list; that which it has before is looked at first, so that each comes to its turn.
+ *  TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;
  *  TT_UNAVAILABLE: it was killed, or this machine could not carry to it what was sent. */
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out);
 

@@ -1,27 +1,25 @@
 """The worker: some slots of a range, played when the byte comes.
 
-The socket carries, each way, messages (four bytes of length, then JSON) until the envs are there, then single bytes: one
-comes, every slot of the half that it names does what its row of `todo` says, one goes back. The byte of the other half may come meanwhile:
-then nobody waits. When the range is over, another byte says how many of the envs
-are to stay, and a third one, with new memory, which slots of the next range they are. End-of-file ends the worker.
+The socket carries what is said once: messages (four bytes of length, then JSON; ours have a byte before them), first of all which envs to make. Then
+rounds are ordered and answered by turn.py: every slot of a half does what its row of `todo` says. When the range is over, a byte and a message say
+how many of the envs are to stay, another byte, with new memory, which slots of the next range they are. End-of-file ends the worker.
 """
 
 import gc
 import json
 import mmap
 import os
-import select
 import socket
 import struct
 import sys
-import time
 import traceback
 
 from tutti_env.faults import Fault, raised
 from tutti_env.making import Maker
+from tutti_env.turn import Turn
 
 SOCKET, MEMORY = 3, 4
-ROUNDS, SHED, MOVE = {b"0": 0, b"1": 1}, b"s", b"m"  # collector/gym/worker.c
+SHED, MOVE, MESSAGE, DONE = b"s", b"m", b"m", b"d"  # orders, and answers: collector/gym/worker.c
 STEP, BEGIN, REST = range(3)  # collector/env_batch.h
 SAVE, LOAD = 3, 4  # collector/gym/rows.h, as are these
 OPENING, BEGINNING, STEPPING, CLOSING, SAVING, LOADING = range(6)
@@ -57,17 +55,17 @@ def _take_with_memory():
     return json.loads(_read(struct.unpack("<I", begins + _read(4 - len(begins)))[0]))
 
 
-def _tell(message, mark=b""):
+def _tell(message):
     text = json.dumps(message).encode()
-    data = memoryview(mark + struct.pack("<I", len(text)) + text)
+    data = memoryview(MESSAGE + struct.pack("<I", len(text)) + text)
     while data:
         data = data[os.write(SOCKET, data):]
 
 
-def _fail(fault, mark=b""):
+def _fail(fault):
     """Say why, and end."""
     try:
-        _tell({"error": fault.text, "status": fault.status}, mark)
+        _tell({"error": fault.text, "status": fault.status})
     except OSError:
         pass
     _end(1)
@@ -85,8 +83,8 @@ def _end(code):
 class Half:
     """Slots that are played together. Slots have their numbers of the range everywhere."""
 
-    def __init__(self, slots, steps, todo):
-        self.slots, self.steps = slots, steps
+    def __init__(self, slots, envs, todo):
+        self.slots, self.limits = slots, limits.Limits(envs, slots.start)
         self.todo, self.step_all = todo, bytes([STEP]) * len(slots)
         self.ended = []  # slots whose flags are set
         self.take = self.put_all = None
@@ -97,6 +95,7 @@ class Slots:
 
     def __init__(self):
         self.envs = []
+        self.turn = None  # between two ranges
 
     def open(self, spec, maker):
         """As many envs as there are slots; those that are there are some of them. What they are, in words."""
@@ -107,6 +106,7 @@ class Slots:
         self.layout = spec["layout"]
         self.memory = mmap.mmap(MEMORY, self.layout["size"])
         self.now = memoryview(self.memory)[spec["progress"]:spec["progress"] + 8].cast("i")  # [slot, doing]
+        self.turn = Turn(SOCKET, memoryview(self.memory), spec)
         self._close(len(self.slots))
         for slot in self.slots[len(self.envs):]:
             self.now[0], self.now[1] = slot, OPENING
@@ -132,7 +132,7 @@ class Slots:
         self._close(keep)
         stays = {name: getattr(self, name) for name in ("envs", "slots", "lo")}
         vars(self).clear()
-        vars(self).update(stays, now=[0, OPENING])
+        vars(self).update(stays, now=[0, OPENING], turn=None)
 
     def _column(self, name, dtype, shape=()):
         """An array of all slots."""
@@ -171,7 +171,7 @@ class Slots:
 
     def _half(self, slots, env, obs, todo):
         ours = slice(slots.start, slots.stop)
-        half = Half(slots, [self.env_at[slot].step for slot in slots], todo[ours])
+        half = Half(slots, [self.env_at[slot] for slot in slots], todo[ours])
         half.take = spaces.reader(env.action_space, (rows[ours] for rows in self._leaves(env.action_space, "action")))
         if slots:
             half.put_all = spaces.writer_of_all(env.observation_space, obs[ours], lambda k, value: self._put(slots[k], value))
@@ -235,6 +235,7 @@ class Slots:
             self.put_final_mask(i, result[4])
         self.terminated[i], self.truncated[i], self.begun[i] = bool(result[2]), bool(result[3]), 1
         self.ended.append(i)
+        self.limits.begun(i)
         observation = self._begin(i)
         self.now[1] = STEPPING
         return observation
@@ -243,6 +244,7 @@ class Slots:
         """A step each; returns the observations if they are gathered. The loop is short on purpose: it is what a step costs beside the env's
         own."""
         now, rewards, seen, put = self.now, self.reward, [], None if gathers else self.put
+        come, give_way = self.turn.come, self.turn.give_way
         put_mask = self.put_mask
         now[1] = STEPPING
         if self.noting:
@@ -251,10 +253,11 @@ class Slots:
         for i, step, action in zip(slots, steps, actions):
             now[0] = i
             result = step(action)
-            if type(result) is not tuple or len(result) != 5:
+            try:
+                observation, reward, terminated, truncated, info = result
+            except (TypeError, ValueError) as error:
                 raise Fault("INTERNAL", f"step of env {self.lo + i} returned {_shape_of(result)}, must be "
-                                        "(observation, reward, terminated, truncated, info)")
-            observation, reward, terminated, truncated, info = result
+                                        "(observation, reward, terminated, truncated, info)") from error
             try:
                 rewards[i] = reward
             except (TypeError, ValueError) as error:
@@ -267,6 +270,8 @@ class Slots:
                 put(i, observation)
             else:
                 seen.append(observation)
+            if come[0]:
+                give_way()
         return seen
 
     def play(self, number):
@@ -274,10 +279,11 @@ class Slots:
         half = self.halves[number]
         for i in half.ended:
             self.terminated[i] = self.truncated[i] = self.begun[i] = 0
-        self.ended = half.ended = []
+        self.ended, self.limits = [], half.limits
+        half.ended = self.ended
         todo, put_all = half.todo.tobytes(), half.put_all
         if todo == half.step_all:
-            seen = self._step(half.slots, half.steps, half.take(), put_all)
+            seen = self._step(half.slots, half.limits.steps(), half.take(), put_all)
             if seen:
                 put_all(seen)
         else:
@@ -285,6 +291,7 @@ class Slots:
 
     def _play_some(self, half, todo):
         """Each something else."""
+        half.limits.settle()
         for i, does in zip(half.slots, todo):
             if does == BEGIN:
                 self.now[0] = i
@@ -294,7 +301,7 @@ class Slots:
             elif does == LOAD:
                 self._load(i)
         if STEP in todo:
-            _, *steps = zip(*(row for row in zip(todo, half.slots, half.steps, half.take()) if row[0] == STEP))
+            _, *steps = zip(*(row for row in zip(todo, half.slots, half.limits.all, half.take()) if row[0] == STEP))
             self._step(*steps, False)
 
     def fault(self, error):
@@ -329,51 +336,33 @@ def _shape_of(result):
 
 def _import_ours():
     """Needs what the interpreter may not have, hence late; and leaves no compiled file beside ours."""
-    global sources, spaces, state, trial  # pylint: disable=global-statement
+    global limits, sources, spaces, state, trial  # pylint: disable=global-statement
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    from tutti_env import sources, spaces, state, trial  # pylint: disable=redefined-outer-name
+    from tutti_env import limits, sources, spaces, state, trial  # pylint: disable=redefined-outer-name
     sys.dont_write_bytecode = writes
-
-
-def _watcher(spin_us):
-    """Waits a moment for the next byte without sleeping: to be woken costs more than the steps of many an env. Whoever else wants the
-    core gets it meanwhile."""
-    poller, now, give_way = select.poll(), time.monotonic_ns, os.sched_yield
-    poller.register(SOCKET, select.POLLIN)
-    look, spin_ns = poller.poll, spin_us * 1000
-
-    def watch():
-        until = now() + spin_ns
-        while not look(0) and now() < until:
-            give_way()
-    return watch
 
 
 def _serve(slots, maker):
     """Until nobody is there any more."""
-    read, write, watch = os.read, os.write, _watcher(slots.spec["spin_us"])
     try:
         while True:
-            watch()
-            order = read(SOCKET, 1)
-            half = ROUNDS.get(order)
-            if half is not None:
-                slots.play(half)
+            order = slots.turn.wait() if slots.turn else os.read(SOCKET, 1)
+            if type(order) is int:
+                slots.play(order)
+                slots.turn.answer(order)
             elif order == SHED:
                 slots.shed(_take()["keep"])
+                os.write(SOCKET, DONE)
             elif order == MOVE:
                 _open(slots, _take_with_memory(), maker)
-                watch = _watcher(slots.spec["spin_us"])
-                continue
             else:
                 return
-            write(SOCKET, b"d")
     except (BrokenPipeError, ConnectionResetError):
         return
     except BaseException as error:  # pylint: disable=broad-except
         if not isinstance(error, Fault):
             traceback.print_exc()
-        _fail(slots.fault(error), b"e")
+        _fail(slots.fault(error))
 
 
 def _try(maker, part, _env):

@@ -10,6 +10,8 @@
 
 typedef struct {
     char dir[32], path[64];
+    gym_post_t post; /* the script has no memory of ours: what it would write there we do */
+    gym_bell_t bell;
     gym_worker_t worker;
 } stage_t;
 
@@ -17,6 +19,8 @@ static void s_open(stage_t *self, const char *script)
 {
     *self =
         (stage_t){.dir = "/tmp/tt-worker-XXXXXX", .worker = {.id = "gym:Last-words-v0", .start_s = 60, .step_s = 60}};
+    self->post.worker_sleeps = 1;
+    self->worker.turn = (gym_turn_t){.post = &self->post, .bell = &self->bell, .slots = {1, 1}};
     assert_non_null(mkdtemp(self->dir));
     snprintf(self->path, sizeof self->path, "%s/worker", self->dir);
     FILE *file = fopen(self->path, "w");
@@ -42,27 +46,52 @@ static void s_await_end(const stage_t *self)
 
 static tt_status_t s_wait(stage_t *self)
 {
-    uint32_t which;
+    uint32_t which = 0;
     return gym_worker_wait(&self->worker, 1, false, &which, NULL);
 }
 
-/*  A message of 35 bytes behind the mark of a fault. */
-#define FAULT "printf 'e\\043\\000\\000\\000{\"error\": \"step of env 3: a fault\"}' >&3\n"
+/*  A message of 35 bytes behind its mark. */
+#define FAULT "printf 'm\\043\\000\\000\\000{\"error\": \"step of env 3: a fault\"}' >&3\n"
 
 /*  Round 0 is answered; that of the other half brings the fault, while round 0 is sent again. */
 static void test_a_fault_while_something_is_sent(void **state)
 {
     (void)state;
     stage_t self;
-    s_open(&self, "head -c 2 <&3\nprintf d >&3\n" FAULT "exit 1\n");
+    s_open(&self, "head -c 1 <&3\nprintf w >&3\n" FAULT "exit 1\n");
     gym_worker_go(&self.worker, 0);
     gym_worker_go(&self.worker, 1);
+    self.post.done[0] = 1;
     assert_ok(s_wait(&self));
+    assert_int_equal(self.worker.turn.came, 0);
     s_await_end(&self);
+    self.post.worker_sleeps = 1;
     gym_worker_go(&self.worker, 0);
     assert_int_equal(s_wait(&self), TT_INTERNAL);
     assert_string_equal(tt_err_text(), "step of env 3: a fault");
     s_close(&self);
+}
+
+/*  What comes over the socket is no answer to a round, nor are bytes that nobody knows. */
+static void test_what_is_no_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *words;
+    } cases[] = {
+        {"printf wwd >&3\nread nothing <&3\n", "answers what nobody has asked"},
+        {"printf 'm\\002\\000\\000\\000{}' >&3\nread nothing <&3\n", "answers what nobody has asked"},
+        {"printf 0 >&3\nread nothing <&3\n", "said what is no answer"},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        stage_t self;
+        s_open(&self, cases[i].script);
+        self.post.worker_sleeps = 0; /* so that nothing wakes it */
+        gym_worker_go(&self.worker, 0);
+        assert_int_equal(s_wait(&self), TT_INTERNAL);
+        assert_non_null(strstr(tt_err_text(), cases[i].words));
+        s_close(&self);
+    }
 }
 
 /*  It says nothing: then that it is gone is what is said, by whoever waits for it. */
@@ -125,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_fault_while_something_is_sent),
+        cmocka_unit_test(test_what_is_no_answer),
         cmocka_unit_test(test_gone_without_a_word),
         cmocka_unit_test(test_what_cannot_be_sent),
         cmocka_unit_test(test_a_message_to_nobody),
