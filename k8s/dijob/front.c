@@ -196,6 +196,7 @@ const front_t dijob_front = {
     .kind = "DIJob",
     .group = DIJOB_GROUP,
     .version = "v1alpha1",
+    .versions = {"v1alpha1", "v2alpha1"},
     .plural = "dijobs",
     .manager = "di-operator",
     .reporter = "di-orchestrator",

@@ -12,6 +12,7 @@
 #include "k8s/front/front.h"
 #include "k8s/local/local.h"
 #include "k8s/local/needs.h"
+#include "k8s/local/volumes.h"
 
 typedef struct {
     manifest_t *manifest;
@@ -117,6 +118,25 @@ static tt_status_t s_object_name(const reader_t *self, const char *at, const cha
         self, at, "'%.80s': expected lower case letters, digits, dashes and dots, none of these at an end", name);
 }
 
+/*  Which keys of a ConfigMap or Secret a volume shows, and as which files. */
+static tt_status_t s_items(const reader_t *self, const json_t *volume, size_t index, const char *kind)
+{
+    const json_t *items = json_object_get(json_object_get(volume, kind), "items");
+    char at[96];
+    size_t i;
+    json_t *item;
+    json_array_foreach((json_t *)(uintptr_t)items, i, item)
+    {
+        snprintf(at, sizeof at, "volumes[%zu].%s.items[%zu].key", index, kind, i);
+        if (!*s_text(item, "key"))
+            return WRONG(self, at, "expected the name of a key");
+        snprintf(at, sizeof at, "volumes[%zu].%s.items[%zu].path", index, kind, i);
+        if (!volume_is_below(s_text(item, "path")))
+            return WRONG(self, at, "'%.80s': expected the path of a file in the volume", s_text(item, "path"));
+    }
+    return TT_OK;
+}
+
 /*  Of a template or of the job. What an object that a volume shows is called is no file's name, but that of a claim is. */
 static tt_status_t s_volumes(const reader_t *self, const json_t *spec)
 {
@@ -131,6 +151,8 @@ static tt_status_t s_volumes(const reader_t *self, const json_t *spec)
         snprintf(at, sizeof at, "volumes[%zu].persistentVolumeClaim.claimName", i);
         if (claim)
             TT_TRY(s_object_name(self, at, s_text(claim, "claimName")));
+        TT_TRY(s_items(self, volume, i, "configMap"));
+        TT_TRY(s_items(self, volume, i, "secret"));
     }
     return TT_OK;
 }
@@ -352,7 +374,7 @@ static void s_kinds(char out[256], const char *between)
             size += (size_t)snprintf(out + size, 256 - size, "%s%s", size ? between : "", front_ends[i]->kind);
 }
 
-/*  By the name of the kind alone: what is wrong with its apiVersion its front end says. */
+/*  By the name of the kind alone. */
 static const front_t *s_front(const char *kind)
 {
     for (size_t i = 0; i < front_end_count; i++)
@@ -398,6 +420,31 @@ static tt_status_t s_known_fields(const reader_t *self, size_t index)
         *wrong.near ? "'?" : "");
 }
 
+/*  A cluster has no such kind. known: what would do, the last one behind "or". */
+static tt_status_t s_no_version(const reader_t *self, size_t index, const char *known)
+{
+    const json_t *object = manifest_at(self->manifest, index);
+    return tt_err(TT_CONFIG, "%s: apiVersion: there is no %s of '%.80s': expected %s",
+        manifest_where(self->manifest, index, "apiVersion"), s_text(object, "kind"), s_text(object, "apiVersion"),
+        known);
+}
+
+/*  Of a front end's jobs, and of what is configured beside them. */
+static tt_status_t s_known_version(const reader_t *self, size_t index, const front_t *front)
+{
+    const char *version = s_text(manifest_at(self->manifest, index), "apiVersion");
+    char known[256] = "", one[128];
+    size_t size = 0;
+    for (size_t i = 0; front->versions[i]; i++) {
+        snprintf(one, sizeof one, "%s/%s", front->group, front->versions[i]);
+        if (strcmp(version, one) == 0)
+            return TT_OK;
+        size += (size_t)snprintf(known + size, sizeof known - size, "%s%s", size ? " or " : "", one);
+        TT_CHECK(size < sizeof known);
+    }
+    return s_no_version(self, index, known);
+}
+
 static tt_status_t s_found(reader_t *self, const front_t *front, size_t index, const char *where)
 {
     if (self->front == front)
@@ -419,19 +466,21 @@ static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index)
     const char *where = manifest_where(self->manifest, index, "kind");
     if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0) {
         json_array_append(out->objects, object);
-        return TT_OK;
+        return strcmp(s_text(object, "apiVersion"), "v1") == 0 ? TT_OK : s_no_version(self, index, "v1");
     }
+    const front_t *front = s_front(kind) ? s_front(kind) : s_of_config(kind);
+    if (front)
+        TT_TRY(s_known_version(self, index, front));
     if (s_of_config(kind)) {
         json_decref(out->config);
         out->config = json_incref(object);
         return TT_OK;
     }
     s_kinds(kinds, ", ");
-    return s_front(kind)
-               ? s_found(self, s_front(kind), index, where)
-               : tt_err(TT_CONFIG,
-                     "%s: kind '%.60s' means nothing on this machine: %s, AggregatorConfig, ConfigMap and Secret do",
-                     where, kind, kinds);
+    return front ? s_found(self, front, index, where)
+                 : tt_err(TT_CONFIG,
+                       "%s: kind '%.60s' means nothing on this machine: %s, AggregatorConfig, ConfigMap and Secret do",
+                       where, kind, kinds);
 }
 
 static tt_status_t s_read(reader_t *self, local_manifest_t *out, const char *path)

@@ -105,7 +105,7 @@ typedef struct {
     mode_t mode;
 } shown_t;
 
-static bool s_is_below(const char *path)
+bool volume_is_below(const char *path)
 {
     for (const char *part = path; part; part = strchr(part, '/'), part = part ? part + 1 : NULL)
         if (strcspn(part, "/") == 0 || (strncmp(part, "..", 2) == 0 && strcspn(part, "/") == 2))
@@ -116,7 +116,7 @@ static bool s_is_below(const char *path)
 /*  In place of what another container of the pod was shown, with that mode whatever the umask is. */
 static tt_status_t s_write_file(const shown_t *self, const char *name, const void *data, size_t size, mode_t mode)
 {
-    if (!s_is_below(name))
+    if (!volume_is_below(name))
         return tt_err(TT_INVALID, "volume %s: '%.80s' is not the name of a file in it", self->volume, name);
     char *path = tt_sprintf("%s/%s", self->folder, name), *slash = strrchr(path, '/');
     tt_beside_t beside = {.fd = -1};

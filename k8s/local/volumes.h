@@ -20,5 +20,7 @@ tt_status_t volumes_mount(volumes_t *out, place_t *place, const json_t *pod, con
 /*  Show a folder of this machine at a path of the container, to be read, where one of the mounts would hide that path. */
 void volumes_show(volumes_t *self, const char *source, const char *target);
 void volumes_clear(volumes_t *self);
+/*  A path is of a file in the volume: relative, no part of it empty or "..". */
+bool volume_is_below(const char *path);
 /*  A pod is gone: its folder too. */
 void volumes_remove(const place_t *place, const char *pod);

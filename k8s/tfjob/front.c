@@ -134,6 +134,7 @@ const front_t tfjob_front = {
     .kind = "TFJob",
     .group = TFJOB_GROUP,
     .version = "v1",
+    .versions = {"v1", "v1alpha1"},
     .plural = "tfjobs",
     .old_api = "tensorflow.org/v1alpha1",
     .old_kind = "TfJob",

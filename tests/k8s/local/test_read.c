@@ -64,6 +64,15 @@ static void test_what_is_wrong_is_said_with_its_line(void **state)
     s_assert_wrong(
         HEAD COORDINATOR("image: y") "---\n" HEAD COORDINATOR("image: y"), "12: a second DIJob; run one file for each");
     s_assert_wrong("apiVersion: v1\nkind: Secret\n", " no DIJob or TFJob in it");
+    s_assert_wrong("kind: DIJob\napiVersion: diengine.opendilab.org/v9\nmetadata: {name: a}\n",
+        "2: apiVersion: there is no DIJob of 'diengine.opendilab.org/v9': expected diengine.opendilab.org/v1alpha1 or "
+        "diengine.opendilab.org/v2alpha1");
+    s_assert_wrong("apiVersion: kubeflow.org/v2\nkind: TFJob\nmetadata: {name: a}\n",
+        "1: apiVersion: there is no TFJob of 'kubeflow.org/v2': expected kubeflow.org/v1 or kubeflow.org/v1alpha1");
+    s_assert_wrong(HEAD COORDINATOR("image: y") "---\nkind: AggregatorConfig\napiVersion: x\n",
+        "12: apiVersion: there is no AggregatorConfig of 'x': expected diengine.opendilab.org/v1alpha1 or "
+        "diengine.opendilab.org/v2alpha1");
+    s_assert_wrong("apiVersion: v2\nkind: ConfigMap\n", "1: apiVersion: there is no ConfigMap of 'v2': expected v1");
     s_assert_wrong("apiVersion: diengine.opendilab.org/v1alpha1\nkind: DIJob\nmetadata: {name: n}\n",
         "3: metadata.name: expected text: put it in quotes");
     s_assert_wrong("apiVersion: diengine.opendilab.org/v1alpha1\nkind: DIJob\nmetadata:\n  generateName: a-\n",
@@ -96,6 +105,17 @@ static void test_names_that_leave_the_run_are_refused(void **state)
     s_assert_wrong(HEAD "  volumes: [{name: ../../x, emptyDir: {}}]\n" COORDINATOR("image: y"),
         "5: spec.volumes[0].name: '../../x': expected at most 63 lower case letters, digits and dashes, no dash at an "
         "end");
+    s_assert_wrong(HEAD
+        "  volumes: [{name: v, configMap: {name: c, items: [{key: a, path: a}, {key: b}]}}]\n" COORDINATOR("image: y"),
+        "5: spec.volumes[0].configMap.items[1].path: '': expected the path of a file in the volume");
+    s_assert_wrong(HEAD
+        "  volumes: [{name: v, secret: {secretName: c, items: [{key: a, path: a/../../b}]}}]\n" COORDINATOR("image: y"),
+        "5: spec.volumes[0].secret.items[0].path: 'a/../../b': expected the path of a file in the volume");
+    s_assert_wrong(HEAD
+        "  volumes: [{name: v, configMap: {name: c, items: [{key: b, path: /x}]}}]\n" COORDINATOR("image: y"),
+        "5: spec.volumes[0].configMap.items[0].path: '/x': expected the path of a file in the volume");
+    s_assert_wrong(HEAD "  volumes: [{name: v, secret: {secretName: c, items: [{path: a}]}}]\n" COORDINATOR("image: y"),
+        "5: spec.volumes[0].secret.items[0].key: expected the name of a key");
     s_assert_wrong(HEAD "  volumes: [{name: v, persistentVolumeClaim: {claimName: ../c}}]\n" COORDINATOR("image: y"),
         "5: spec.volumes[0].persistentVolumeClaim.claimName: '../c': expected lower case letters, digits, dashes and "
         "dots, none of these at an end");
@@ -113,7 +133,8 @@ static void test_what_means_nothing_is_said(void **state)
     local_manifest_t manifest = {0};
     assert_ok(s_read(HEAD "  priorityClassName: ''\n" COORDINATOR(
                          "image: y, command: [sh], livenessProbe: {}") "        nodeSelector: {a: b}\n---\nkind: "
-                                                                       "AggregatorConfig\napiVersion: x\n---\nkind: "
+                                                                       "AggregatorConfig\napiVersion: "
+                                                                       "diengine.opendilab.org/v1alpha1\n---\nkind: "
                                                                        "Secret\napiVersion: v1\n",
         &manifest));
     assert_string_equal(s_said, "without meaning on this machine: nodeSelector, image, livenessProbe");
