@@ -195,8 +195,8 @@ struct front {
     const char *name;            /* "dijob": first part of a key, label `kind` of metrics                           */
     const char *kind;            /* "DIJob"                                                                         */
     const char *group, *version; /* version: in which jobs are read and written                                    */
-    const char *versions[4]; /* all that are known of it, as its CRD serves them; NULL behind the last             */
-    const char *plural;      /* "dijobs"                                                                        */
+    const char *also[3];         /* other versions that its CRD serves, up to the first NULL                        */
+    const char *plural;          /* "dijobs"                                                                        */
     const char *old_api, *old_kind; /* what it was called once, "tensorflow.org/v1alpha1", "TfJob": read without a
                                        cluster; NULL                                                                */
     const char *manager;            /* fieldManager of what is written                                                */

@@ -435,8 +435,8 @@ static tt_status_t s_known_version(const reader_t *self, size_t index, const fro
     const char *version = s_text(manifest_at(self->manifest, index), "apiVersion");
     char known[256] = "", one[128];
     size_t size = 0;
-    for (size_t i = 0; front->versions[i]; i++) {
-        snprintf(one, sizeof one, "%s/%s", front->group, front->versions[i]);
+    for (size_t i = 0; i <= TT_COUNT(front->also) && (i == 0 || front->also[i - 1]); i++) {
+        snprintf(one, sizeof one, "%s/%s", front->group, i == 0 ? front->version : front->also[i - 1]);
         if (strcmp(version, one) == 0)
             return TT_OK;
         size += (size_t)snprintf(known + size, sizeof known - size, "%s%s", size ? " or " : "", one);
