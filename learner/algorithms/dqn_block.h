@@ -58,6 +58,26 @@ BLOCK_FN float dqn_mean(const dqn_cols_t *in, col_in col)
     return block_sum(part);
 }
 
+/*  What a loss comes to: its statistics, and what rides. loss: weighted; q, target: of the choice that was made, what is said and what is wanted. */
+BLOCK_FN void dqn_report(const tt_loss_block_t *block, const dqn_cols_t *in, col_in loss, col_in q, col_in target)
+{
+    col_t size;
+    EACH_ROW(r)
+    {
+        size[r] = __builtin_fabsf(q[r] - target[r]);
+    }
+    block_add(&block->stats[DQN_LOSS], block_sum(loss));
+    block_add(&block->stats[DQN_ERROR], dqn_mean(in, size));
+    block_add(&block->stats[DQN_Q], dqn_mean(in, q));
+    block_add(&block->stats[DQN_TARGET], dqn_mean(in, target));
+    if (!block->ride)
+        return;
+    EACH_GIVEN_ROW(r, block)
+    {
+        block->ride[block->row[r]] = size[r];
+    }
+}
+
 BLOCK_FN dqn_given_t dqn_given(const void *params, const void *const *input)
 {
     return (dqn_given_t){.p = *(const dqn_loss_t *)params,

@@ -76,7 +76,7 @@ BLOCK_FN void s_slopes(const dqn_given_t *self, const tt_loss_block_t *block, co
 BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, const float *chooser)
 {
     dqn_cols_t in;
-    col_t value, target, q, error, size, slope, loss;
+    col_t value, target, q, error, slope, loss;
     dqn_gather(self, block, &in);
     s_best(self, block, chooser, value);
     s_targets(&in, value, target);
@@ -84,23 +84,13 @@ BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, cons
     EACH_ROW(r)
     {
         error[r] = q[r] - target[r];
-        size[r] = __builtin_fabsf(error[r]);
     }
     if (self->p.squared)
         s_square(&in, error, slope, loss);
     else
         s_huber(&in, error, slope, loss);
     s_slopes(self, block, &in, slope);
-    block_add(&block->stats[DQN_LOSS], block_sum(loss));
-    block_add(&block->stats[DQN_ERROR], dqn_mean(&in, size));
-    block_add(&block->stats[DQN_Q], dqn_mean(&in, q));
-    block_add(&block->stats[DQN_TARGET], dqn_mean(&in, target));
-    if (!block->ride)
-        return;
-    EACH_GIVEN_ROW(r, block)
-    {
-        block->ride[block->row[r]] = size[r];
-    }
+    dqn_report(block, &in, loss, q, target);
 }
 
 BLOCK_CLONES void dqn_loss(const void *params, const void *const *input, const tt_loss_block_t *block)

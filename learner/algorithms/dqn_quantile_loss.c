@@ -125,7 +125,7 @@ BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, cons
 {
     const size_t n = self->p.quantiles;
     dqn_cols_t in;
-    col_t target[TT_QUANTILES_MAX], target_mean, mean, loss, size;
+    col_t target[TT_QUANTILES_MAX], target_mean, mean, loss;
     dqn_gather(self, block, &in);
     s_targets(self, block, &in, chooser, target, target_mean);
     block_zero(mean);
@@ -146,18 +146,8 @@ BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, cons
     EACH_ROW(r)
     {
         mean[r] = mean[r] / (float)n;
-        size[r] = __builtin_fabsf(mean[r] - target_mean[r]);
     }
-    block_add(&block->stats[DQN_LOSS], block_sum(loss));
-    block_add(&block->stats[DQN_ERROR], dqn_mean(&in, size));
-    block_add(&block->stats[DQN_Q], dqn_mean(&in, mean));
-    block_add(&block->stats[DQN_TARGET], dqn_mean(&in, target_mean));
-    if (!block->ride)
-        return;
-    EACH_GIVEN_ROW(r, block)
-    {
-        block->ride[block->row[r]] = size[r];
-    }
+    dqn_report(block, &in, loss, mean, target_mean);
 }
 
 BLOCK_CLONES void dqn_quantile_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
