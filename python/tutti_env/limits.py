@@ -28,18 +28,17 @@ class Limits:
 
     def __init__(self, envs, first):
         self.envs, self.first = envs, first
-        self.all = [env.step for env in envs]  # through everything
         within = [_within(env) for env in envs]
-        self.past = None if None in within else [env.step for env in within]
+        self.past = None if None in within else within
         self.rounds, self.since = 0, [0] * len(envs)  # rounds past the wrappers, and at which of them each was told
         self.sure = 0  # in so many rounds nobody comes to its limit
 
-    def steps(self):
-        """For the next round of all: whom to call."""
+    def stepped(self):
+        """For the next round of all: on whom to call step."""
         if not self.sure:
             self._look()
         if not self.sure:
-            return self.all
+            return self.envs
         self.sure -= 1
         self.rounds += 1
         return self.past

@@ -240,7 +240,7 @@ class Slots:
         self.now[1] = STEPPING
         return observation
 
-    def _step(self, slots, steps, actions, gathers):
+    def _step(self, slots, envs, actions, gathers):
         """A step each; returns the observations if they are gathered. The loop is short on purpose: it is what a step costs beside the env's
         own."""
         now, rewards, seen, put = self.now, self.reward, [], None if gathers else self.put
@@ -250,9 +250,9 @@ class Slots:
         if self.noting:
             for i in slots:
                 self.keepers[i].step(i)
-        for i, step, action in zip(slots, steps, actions):
+        for i, env, action in zip(slots, envs, actions):
             now[0] = i
-            result = step(action)
+            result = env.step(action)
             try:
                 observation, reward, terminated, truncated, info = result
             except (TypeError, ValueError) as error:
@@ -283,7 +283,7 @@ class Slots:
         half.ended = self.ended
         todo, put_all = half.todo.tobytes(), half.put_all
         if todo == half.step_all:
-            seen = self._step(half.slots, half.limits.steps(), half.take(), put_all)
+            seen = self._step(half.slots, half.limits.stepped(), half.take(), put_all)
             if seen:
                 put_all(seen)
         else:
@@ -301,8 +301,8 @@ class Slots:
             elif does == LOAD:
                 self._load(i)
         if STEP in todo:
-            _, *steps = zip(*(row for row in zip(todo, half.slots, half.limits.all, half.take()) if row[0] == STEP))
-            self._step(*steps, False)
+            _, *played = zip(*(row for row in zip(todo, half.slots, half.limits.envs, half.take()) if row[0] == STEP))
+            self._step(*played, False)
 
     def fault(self, error):
         """In words, with what was being done to which env."""

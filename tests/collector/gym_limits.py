@@ -69,10 +69,10 @@ class History:
         self.limits.begun(FIRST + k)
 
     def round(self):
-        steps = self.limits.steps()
-        self.past += steps is self.limits.past
-        for k, step in enumerate(steps):
-            this, that = ends(step(0)), ends(self.those[k].step(0))
+        stepped = self.limits.stepped()
+        self.past += stepped is self.limits.past
+        for k, env in enumerate(stepped):
+            this, that = ends(env.step(0)), ends(self.those[k].step(0))
             check(this == that, f"env {k} says {this}, its wrappers {that}")
             if any(this):
                 self.reset(k)
@@ -82,7 +82,7 @@ class History:
         self.limits.settle()
         for k in range(len(self.these)):
             check(self.these[k]._elapsed_steps == self.those[k]._elapsed_steps, f"env {k} was told another number of steps")
-            if self.rng.random() < 0.5 and any(ends(self.limits.all[k](0)) + ends(self.those[k].step(0))):
+            if self.rng.random() < 0.5 and any(ends(self.these[k].step(0)) + ends(self.those[k].step(0))):
                 self.reset(k)
 
     def load(self):
