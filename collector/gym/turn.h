@@ -2,8 +2,8 @@
  *  a system call where both are awake. The worker's side is python/tutti_env/turn.py.
  *
  *  Who waits looks for a moment, giving its core to whoever wants it; then it says that it sleeps, looks once more, and waits for a byte on
- *  the socket, which the other one writes who finds it asleep. A fence stands between saying and looking, and between counting and asking who
- *  sleeps, so that no two miss each other.
+ *  the socket, which the other one writes who finds it asleep. All that is written and read here is so in one order for
+ *  everybody (seq_cst, which C's atomics are unless they say otherwise; Python's side has fences), so that no two miss each other.
  *
  *  What a worker writes here decides nothing but when its rows are looked at.
  *
@@ -38,6 +38,6 @@ bool gym_turn_take(gym_turn_t *self);
 bool gym_turn_is_brisk(const gym_turn_t *self);
 /*  We look for answers: nobody need make room for us. */
 void gym_turn_look(gym_bell_t *bell);
-/*  If it plays: a byte is to come with its answer, or no longer. After sleep and a fence answers are to be looked for once more, and then slept. */
+/*  If it plays: a byte is to come with its answer, or no longer. After sleep answers are to be looked for once more, and then slept. */
 void gym_turn_sleep(gym_turn_t *self);
 void gym_turn_wake(gym_turn_t *self);

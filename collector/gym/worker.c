@@ -490,7 +490,6 @@ static tt_status_t s_sleep(gym_worker_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         gym_turn_sleep(&list[i].turn);
-    atomic_thread_fence(memory_order_seq_cst);
     const tt_status_t status = s_hear(list, count, gym_worker_ready(list, count) ? 0 : LOOK_MS);
     for (uint32_t i = 0; i < count; i++)
         gym_turn_wake(&list[i].turn);

@@ -110,7 +110,6 @@ static void s_await_order(worker_t *self)
     char byte;
     while (self->post.asked[0] == self->post.done[0]) {
         self->post.worker_sleeps = 1;
-        atomic_thread_fence(memory_order_seq_cst);
         if (self->post.asked[0] == self->post.done[0])
             assert_int_equal(read(self->socket[1], &byte, 1), 1);
         self->post.worker_sleeps = 0;
@@ -124,7 +123,6 @@ static void *s_work(void *arg)
         s_await_order(self);
         s_idle(self->seed, 2 * n);
         self->post.done[0] = self->post.asked[0];
-        atomic_thread_fence(memory_order_seq_cst);
         s_idle(self->seed, 2 * n + 1);
         if (self->post.collector_sleeps) {
             self->post.collector_sleeps = 0;
@@ -144,7 +142,6 @@ static void s_await_answer(gym_turn_t *turn, worker_t *worker)
         gym_turn_sleep(&turn[i]);
         fds[i] = (struct pollfd){gym_turn_plays(&turn[i]) ? worker[i].socket[0] : -1, POLLIN, 0};
     }
-    atomic_thread_fence(memory_order_seq_cst);
     for (int i = 0; i < WORKERS; i++)
         over |= gym_turn_is_over(&turn[i]);
     assert_true(over || poll(fds, WORKERS, LOST_MS) > 0);
