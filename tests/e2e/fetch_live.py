@@ -187,7 +187,7 @@ def test_who_is_not_to_be_trusted(world):
     whole = Liar(s_answer(good))
     s_whole(world, s_fetch(world, whole.url, token=token), "a whole one")
     check(b"Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n" in whole.heard[0], whole.heard)
-    equal(s_fetch(world, Liar(s_answer(good)).url, "-o", "/nowhere/x", token=token).returncode, IO, "nowhere to write")
+    equal(s_fetch(world, Liar(s_answer(good)).url, "-o", f"{world.path}/none/x", token=token).returncode, IO, "nowhere to write")
 
 
 main(test_a_living_job, test_before_there_are_any, test_damaged, test_slow_readers, test_who_is_not_to_be_trusted)

@@ -779,8 +779,8 @@ def test_a_server_that_comes_and_goes(k8s):
 
 def test_the_command(k8s):
     """Its words, and its end."""
-    done = k8s.run_in([TUTTI, "operator", "--kubeconfig", "/nowhere"], check=False)
-    check(done.returncode == 66 and "/nowhere" in done.stderr, f"{done.returncode} {done.stderr}")
+    done = k8s.run_in([TUTTI, "operator", "--kubeconfig", "/proc/nowhere"], check=False)
+    check(done.returncode == 66 and "/proc/nowhere" in done.stderr, f"{done.returncode} {done.stderr}")
     done = k8s.run_in([TUTTI, "operator", "--gpus-per-node", "x"], check=False)
     check(done.returncode == 64 and "gpus-per-node" in done.stderr, f"{done.returncode} {done.stderr}")
     with Operator(k8s) as op:

@@ -165,8 +165,8 @@ static void test_a_file_that_is_not_there(void **state)
 {
     (void)state;
     json_t *all = NULL;
-    assert_int_equal(accelerators_read(&all, "/nowhere/f.yaml"), TT_NOT_FOUND);
-    assert_non_null(strstr(tt_err_text(), "/nowhere/f.yaml"));
+    assert_int_equal(accelerators_read(&all, "/proc/nowhere.yaml"), TT_NOT_FOUND);
+    assert_non_null(strstr(tt_err_text(), "/proc/nowhere.yaml"));
 }
 
 /* ---- a container --------------------------------------------------------------------------------------------------------- */
