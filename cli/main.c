@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include "common/base/descriptors.h"
 #include "common/base/text.h"
+#include "common/base/thread_stack.h"
 
 static int s_unknown(const char *name)
 {
@@ -31,11 +32,19 @@ static int s_flushed(int code)
     return code ? code : tt_status_exit_code(TT_IO);
 }
 
+static int s_refused(void)
+{
+    fprintf(stderr, "tutti: %s\n", tt_err_text());
+    return tt_status_exit_code(TT_OS);
+}
+
 int main(int argc, char **argv)
 {
     prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
     tt_descriptors_fill();
     tt_descriptors_raise();
+    if (tt_thread_stack_raise() != TT_OK)
+        return s_refused();
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error with words, as a full disk is */
     if (argc < 2) {
         help_overview(stderr);

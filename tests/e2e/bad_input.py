@@ -194,6 +194,20 @@ def test_limit_on_file_sizes(world):
     world.await_empty()
 
 
+def test_limit_on_stacks(world):
+    """`ulimit -s`: a soft limit is raised, for the main thread and for others; of a hard one that is too small it is said at once."""
+    bits = {}
+    for kib in (64, 8192):
+        process, run_dir = world.start_run(world.config(), "stop.env_steps=4096", name=f"soft-{kib}",
+                                           by=("sh", "-c", f'ulimit -Ss {kib} && exec "$@"', "sh"))
+        bits[kib] = world.summary(process)["weights_sha256"]
+    equal(bits[64], bits[8192], "weights")
+    for args in (("run", world.config()), ("version",)):
+        process = world.start(*args, by=("sh", "-c", 'ulimit -s 256 && exec "$@"', "sh"))
+        code, _, err = world.finish(process)
+        equal((code, err), (71, "tutti: only 256 KiB of stack are allowed, and a thread needs 512: raise the hard limit (ulimit -Hs)\n"), args)
+
+
 def test_damaged_checkpoints(world):
     summary = world.train(world.config(), "stop.env_steps=1024")
     folder = os.path.join(summary["run_dir"], "checkpoints")
@@ -339,7 +353,7 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_damaged_checkpoints,
+     test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
      test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
