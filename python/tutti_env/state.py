@@ -4,6 +4,7 @@ that cannot be copied, by the actions since its reset, which are made again.
 Bytes come from other processes of the job: a copy is pickled, and of a pickle nothing is called here but what is data (_Reader).
 """
 
+import enum
 import functools
 import io
 import pickle
@@ -127,6 +128,13 @@ _DATA = {
 }
 
 
+def _member(kind, name):
+    """Python 3.11.0 to 3.11.3 pickle a member of an enumeration as what is got from that by its name."""
+    if not isinstance(kind, enum.EnumMeta) or name not in kind.__members__:
+        raise pickle.UnpicklingError(f"{name} is no member of an enumeration")
+    return kind[name]
+
+
 def _stays(*_place):
     """Stands in a pickle for what is held: (layer, attribute), or (layer, None) for the layer itself."""
 
@@ -158,6 +166,8 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module, name):
         if (module, name) == (__name__, "_stays"):
             return self._held
+        if (module, name) == ("builtins", "getattr"):
+            return _member
         if name in _DATA.get(module, ()):
             return super().find_class(module, name)
         if module.partition(".")[0] in self.roots and module in sys.modules:

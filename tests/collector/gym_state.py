@@ -16,6 +16,7 @@ import pythons  # noqa: E402
 pythons.run_with("venv-gym", "gymnasium", "numpy")
 import gymnasium  # noqa: E402
 import numpy as np  # noqa: E402
+from gymnasium.vector import AutoresetMode  # noqa: E402
 
 sys.path[1:1] = [os.path.join(SOURCE, "python"), os.path.join(SOURCE, "tests", "collector", "gym_envs")]
 from tutti_env import faults, making, state, trial  # noqa: E402
@@ -82,15 +83,18 @@ class Calls:
 
 def check_calls():
     """A state that would run something is refused before it does; so is one that is cut off."""
-    env = gymnasium.make("CartPole-v1")
+    env = gymnasium.make("CartPole-v1", disable_env_checker=True)
     env.reset(seed=1)
     copy = state.Copy(env, None)
+    assert len(copy.layers) == 3, copy.layers  # or all of the following would be refused for that
     good = copy.save()
     there = os.path.join(os.getcwd(), "tt-there-must-be-no-such-file")
     for call in (Calls(os.system, f"touch {there}"), Calls(eval, "1"), Calls(getattr, copy, "save"), Calls(open, there, "w"),
                  Calls(np.load, there), Calls(gymnasium.make, "CartPole-v1"), Calls(gymnasium.register, "X-v0"),
                  Calls(subprocess.Popen, "true")):
-        refused(copy, pickle.dumps(([{}, {}, {}], {(0, "x"): call})), call.function)
+        refused(copy, pickle.dumps(([{}, {}, {"x": call}], {})), call.function)
+    for kind, name in ((AutoresetMode, "mro"), (AutoresetMode, "__init__"), (gymnasium.Env, "step"), (gymnasium.Env, "metadata")):
+        refused(copy, pickle.dumps(([{}, {}, {"x": Calls(getattr, kind, name)}], {})), f"{name} of {kind}")
     for size in (0, 1, len(good) // 2, len(good) - 1):
         refused(copy, good[:size], f"{size} of {len(good)} bytes")
     refused(copy, pickle.dumps(([{}], {})), "one layer of three")
@@ -103,6 +107,15 @@ def check_calls():
     print("ok      what a state may not do", flush=True)
 
 
+def check_members():
+    """Python 3.11.2 says of a member of an enumeration that it is got from it by its name."""
+    copy = state.Copy(gymnasium.make("CartPole-v1", disable_env_checker=True), None)
+    rest = [{}, {}, {"mode": Calls(getattr, AutoresetMode, "SAME_STEP")}]
+    copy.load(pickle.dumps((rest, {})))
+    assert copy.layers[-1].mode is AutoresetMode.SAME_STEP, copy.layers[-1].mode
+    print("ok      members of enumerations", flush=True)
+
+
 def main():
     if len(sys.argv) > 1:
         name, kind, env = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
@@ -111,6 +124,7 @@ def main():
         print(json.dumps(answer), flush=True)
         os._exit(0)
     check_calls()
+    check_members()
     for env in ENVS:
         check_env(env)
 
