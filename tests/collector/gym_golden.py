@@ -27,6 +27,7 @@ sys.path.insert(0, ENVS)
 SANITIZED = bool(os.environ.get("TT_SANITIZE"))
 SHORT = 4 if SANITIZED else 1
 WORKERS = (1, 3) if SANITIZED else (1, 2, 3)
+BY_TWO = ("CartPole-v1", "tt_gym_envs:TTZoo-v0")  # as many envs for each: between one worker and two that have unlike ones
 SEED, FIRST, COUNT = 11, 5, 4
 GAMES = [("CartPole-v1", 400), ("Pendulum-v1", 450), ("LunarLander-v3", 400), ("LunarLanderContinuous-v3", 300),
          ("BipedalWalker-v3", 300), ("HalfCheetah-v5", 1010), ("FrozenLake-v1", 200), ("ALE/Pong-v5", 60), ("ALE/Pong-v5 frames", 120),
@@ -196,7 +197,7 @@ def compare(name, steps, workers):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # MuJoCo writes a log beside itself
-        failed = sum(not compare(name, steps // SHORT, workers) for name, steps in GAMES for workers in WORKERS
+        failed = sum(not compare(name, steps // SHORT, workers) for name, steps in GAMES for workers in WORKERS if workers != 2 or name in BY_TWO
                      if name in sys.argv[1:] or not sys.argv[1:])
     sys.exit(1 if failed else 0)
 

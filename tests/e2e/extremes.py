@@ -13,7 +13,7 @@ from rig import SLOW, check, equal, main
 COUNT, SEED = (int(word) for word in (os.environ.get("TT_EXTREMES", "8") + ",1").split(",")[:2])
 
 # All limits of episodes are passed: Pendulum's are 200 steps, and all of its envs are truncated in the same one.
-UPDATES = 420 // SLOW
+UPDATES = 420 // SLOW if SLOW > 1 else 220
 
 
 def s_draw(rng):

@@ -32,11 +32,15 @@ if SANITIZED:  # normalised, from a replay, of several columns
     CASES = [CASES[k] for k in (0, 4, 5)]
 
 
-def s_run(world, env, algorithm, more):
-    """Its weights, and how well they play."""
+def s_train(world, env, algorithm, more):
     text = (f"env: {{{env}}}\nnum_envs: 4\nnum_steps: 32\nalgorithm: {algorithm}\nlearner: {{shards: 4}}\n"
             f"network: {{hidden: [16]}}\n{more}stop: {{env_steps: {max(steps(4096), 1024)}}}\n")
-    done = world.train(world.config(text), seed=3)
+    return world.train(world.config(text), seed=3)
+
+
+def s_run(world, env, algorithm, more):
+    """Its weights, and how well they play."""
+    done = s_train(world, env, algorithm, more)
     played = world.tutti("eval", done["run_dir"], "--episodes", "6", "--output", "json")
     equal(played.returncode, 0, played.stderr)
     return done["weights_sha256"], json.loads(played.stdout)["return_mean"]
@@ -48,7 +52,7 @@ def s_compare(world, env, frames, pad, algorithm, more):
     ours = f"{env}, stack: {frames}, stack_pad: {pad}"
     equal(s_run(world, ours, algorithm, more), theirs, f"weights and returns of {env}, {frames} frames, {pad}")
     other = "zero" if pad == "reset" else "reset"
-    check(s_run(world, ours.replace(pad, other), algorithm, more)[0] != theirs[0], f"{env}: {other} is no other padding")
+    check(s_train(world, ours.replace(pad, other), algorithm, more)["weights_sha256"] != theirs[0], f"{env}: {other} is no other padding")
 
 
 def test_on_policy(world):

@@ -26,8 +26,8 @@ def s_killed(world, lag, victims, number=signal.SIGKILL):
         pid = world.replica(role, index)
         os.kill(pid, number)
         s_await_back(world, role, index, pid)
-        wanted = status["env_steps"] + steps(20_000)
-    world.await_steps(run_dir, wanted + steps(20_000), process)
+        wanted = status["env_steps"] + steps(8_000)
+    world.await_steps(run_dir, wanted + steps(8_000), process)
     summary = world.stop(process, run_dir)
     world.check_same(summary, config, *sets, seed=5, what=f"after {victims}, lag {lag}")
     equal(summary["transitions"]["duplicated"], 0, "duplicated")
@@ -50,7 +50,7 @@ def test_often_while_the_run_gets_on(world):
         pid = world.replica("collector", 0)
         os.kill(pid, signal.SIGKILL)
         s_await_back(world, "collector", 0, pid)
-        status = world.await_steps(run_dir, status["env_steps"] + steps(20_000), process)
+        status = world.await_steps(run_dir, status["env_steps"] + steps(8_000), process)
     world.stop(process, run_dir)
 
 
@@ -79,7 +79,7 @@ def test_stopped_as_the_coordinator_comes_back(world):
     """The weights are with learners that have just said hello, or have not yet: they finish, and nothing of the run is lost."""
     config, sets = world.config(), [*SETS, "lag=1"]
     process, run_dir = world.start_run(config, *sets, ENDLESS, seed=5)
-    world.await_steps(run_dir, steps(20_000), process)
+    world.await_steps(run_dir, steps(8_000), process)
     pid = world.replica("coordinator", 0)
     os.kill(pid, signal.SIGKILL)
     s_await_back(world, "coordinator", 0, pid)

@@ -12,7 +12,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, SANITIZED, SOURCE, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, SANITIZED, SOURCE, check, equal, main, newest_update, steps, wait_for
 
 PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
 PPO = "{name: ppo, learning_rate: 1e-3, epochs: 2, minibatch_size: 64}"
@@ -112,11 +112,6 @@ def test_disturbed_lag_1(world):
     s_disturbed(world, s_config(world), 1, {"TT_SEGMENT_ENVS": "1"})
 
 
-def s_newest_update(run_dir):
-    stems = [name.partition(".")[0] for name in os.listdir(os.path.join(run_dir, "checkpoints")) if name.endswith(".safetensors")]
-    return max(int(stem) for stem in stems if stem.isdigit())
-
-
 def test_resumed_after_a_power_cut(world):
     """What was carried is in the snapshot, beside the states; whoever goes on cuts the envs anew. Evaluations beside it change nothing."""
     config = s_config(world)
@@ -124,7 +119,7 @@ def test_resumed_after_a_power_cut(world):
     world.await_steps(run_dir, steps(1000), process)
     world.await_snapshot(run_dir, process)
     world.kill_all(process)
-    end = s_newest_update(run_dir) * BATCH + 10 * BATCH
+    end = (newest_update(run_dir) + 10) * BATCH
     resumed = world.resume(run_dir, "eval.every=null", f"stop.env_steps={end}", "collector.replicas=3", "learner.replicas=2")
     s_same(resumed, world.train(config, f"stop.env_steps={end}", seed=12), "after a resume")
 

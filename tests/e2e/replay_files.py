@@ -11,7 +11,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, check, equal, main, newest_update, steps, wait_for
 
 CAPACITY = 4000
 JOB = """\
@@ -57,35 +57,29 @@ def s_size(run_dir):
     return size
 
 
-def s_newest(run_dir):
-    """The update of the newest snapshot; 0: none."""
-    names = [name.partition(".") for name in os.listdir(s_folder(run_dir))] if os.path.isdir(s_folder(run_dir)) else []
-    return max((int(stem) for stem, _, kind in names if stem.isdigit() and kind == "safetensors"), default=0)
-
-
 def s_await_newer(run_dir, update, process):
     """Until there is a newer one; its update."""
     def look():
         check(process.poll() is None, "the run ended")
-        return s_newest(run_dir) > update
+        return newest_update(run_dir) > update
     wait_for(look, f"a snapshot after update {update}")
-    return s_newest(run_dir)
+    return newest_update(run_dir)
 
 
 def s_await_moment(run_dir, process, rng):
     """Some moment, often one at which something is being written."""
     kind, folder = rng.randrange(3), s_folder(run_dir)
-    newest, size = s_newest(run_dir), s_size(run_dir)
+    newest, size = newest_update(run_dir), s_size(run_dir)
 
     def look():
         check(process.poll() is None, "the run ended")
-        if s_newest(run_dir) <= newest:
+        if newest_update(run_dir) <= newest:
             return False
         if kind == 0:
             return True
         if kind == 1:
             return s_size(run_dir) != size
-        return glob.glob(os.path.join(folder, "*.tmp")) or s_newest(run_dir) > newest + 300
+        return glob.glob(os.path.join(folder, "*.tmp")) or newest_update(run_dir) > newest + 300
     wait_for(look, f"moment of kind {kind}")
 
 
@@ -104,7 +98,7 @@ def s_lives(world, seed, lag, prioritized, learners, lives):
                     file.write(rng.randbytes(rng.randrange(1, 5000)))
         if life + 1 < lives:
             process = world.start("resume", run_dir, "--output", "json")
-    end = (s_newest(run_dir) + 30) * BATCH
+    end = (newest_update(run_dir) + 30) * BATCH
     resumed = world.resume(run_dir, f"stop.env_steps={end}")
     equal(resumed["life"], lives + 1, "lives")
     equal(resumed["restored_from"]["passed_over"], [], "passed over")
@@ -133,7 +127,7 @@ def test_interrupted(world):
     """SIGINT: all is written before the end, and what was written before is not written again."""
     config = s_config(world)
     process, run_dir = world.start_run(config, OFTEN, ENDLESS, seed=5)
-    s_await_newer(run_dir, s_newest(run_dir), process)
+    s_await_newer(run_dir, newest_update(run_dir), process)
     process.send_signal(signal.SIGINT)
     stopped = world.summary(process, 130)
     files = [os.path.basename(path) for path in s_files(run_dir)]
@@ -151,13 +145,13 @@ def test_leader_killed(world):
     """Another learner writes from there on, all of it; then everything goes."""
     config = s_config(world)
     process, run_dir = world.start_run(config, OFTEN, "learner.replicas=2", ENDLESS, seed=6)
-    newest = s_await_newer(run_dir, s_newest(run_dir), process)
+    newest = s_await_newer(run_dir, newest_update(run_dir), process)
     os.kill(world.replica("learner", 0), signal.SIGKILL)
     files = {os.path.basename(path) for path in s_files(run_dir)}
     wait_for(lambda: {os.path.basename(path) for path in s_files(run_dir)} - files, "a file of the other learner")
     s_await_newer(run_dir, s_await_newer(run_dir, newest, process), process)
     world.kill_all(process)
-    end = (s_newest(run_dir) + 30) * BATCH
+    end = (newest_update(run_dir) + 30) * BATCH
     resumed = world.resume(run_dir, f"stop.env_steps={end}")
     still = world.train(config, f"stop.env_steps={end}", seed=6)
     equal(resumed["weights_sha256"], still["weights_sha256"], "weights")
@@ -217,10 +211,10 @@ def s_last_piece(path):
 def test_newest_damaged(world):
     """What only the newest refers to is torn: the one before is taken, and it is said."""
     run_dir = s_killed_run(world, "run", 8)
-    newest = f"{s_newest(run_dir):08}.safetensors"
+    newest = f"{newest_update(run_dir):08}.safetensors"
     file, offset, count = s_last_piece(os.path.join(s_folder(run_dir), newest))
     os.truncate(os.path.join(s_folder(run_dir), file), offset + count - 1)
-    end = (s_newest(run_dir) + 30) * BATCH
+    end = (newest_update(run_dir) + 30) * BATCH
     resumed = world.resume(run_dir, f"stop.env_steps={end}", "checkpoint.every_s=null")
     passed = resumed["restored_from"]["passed_over"]
     equal([item["snapshot"] for item in passed], [f"checkpoints/{newest}"], "passed over")
@@ -236,7 +230,7 @@ def test_all_damaged(world):
     files = s_files(run_dir)
     for path in files:
         s_spoil(path)
-    end = f"stop.env_steps={(s_newest(run_dir) + 30) * BATCH}"
+    end = f"stop.env_steps={(newest_update(run_dir) + 30) * BATCH}"
     refused = world.tutti("resume", run_dir, "--set", end)
     check(refused.returncode == 65, f"exit {refused.returncode}: {refused.stderr}")
     said = refused.stdout + refused.stderr
@@ -249,7 +243,7 @@ def test_all_damaged(world):
     # what an older snapshot refers to stays for as long as that can be gone on from
     process = world.start("resume", run_dir, "--output", "json", "--set", ENDLESS, "--set", OFTEN, "--set", "replay.save=false")
     for _ in range(2):
-        s_await_newer(run_dir, s_newest(run_dir), process)
+        s_await_newer(run_dir, newest_update(run_dir), process)
     wait_for(lambda: not s_files(run_dir), f"the end of files of a replay that is not saved any more: {s_files(run_dir)}")
     equal(world.stop(process, run_dir)["status"], "stopped", "status")
 
@@ -257,10 +251,10 @@ def test_all_damaged(world):
 def test_not_saved(world):
     config = s_config(world)
     process, run_dir = world.start_run(config, OFTEN, "replay.save=false", ENDLESS, seed=10)
-    s_await_newer(run_dir, s_newest(run_dir), process)
+    s_await_newer(run_dir, newest_update(run_dir), process)
     world.kill_all(process)
     equal(s_files(run_dir), [], "files of the replay")
-    end = f"stop.env_steps={(s_newest(run_dir) + 30) * BATCH}"
+    end = f"stop.env_steps={(newest_update(run_dir) + 30) * BATCH}"
     done = world.tutti("resume", run_dir, "--set", end)
     equal(done.returncode, 0, done.stderr)
     check("the replay begins empty" in done.stdout + done.stderr, f"not said: {done.stdout}{done.stderr}")

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -187,9 +188,10 @@ class World:
         return self.summary(process, code=143)
 
     def check_same(self, summary, config, *sets, seed, what):
-        """A stopped run of rig.JOB's batches against runs left alone. One that ends by its rule has the weights of as many
-        updates, and one batch more counted; so its counters are those of one that ends a batch earlier."""
+        """A stopped run of rig.JOB's batches against runs of one process a role, left alone. One that ends by its rule has the
+        weights of as many updates, and one batch more counted; so its counters are those of one that ends a batch earlier."""
         updates = summary["updates"]
+        sets = [item for item in sets if ".replicas=" not in item]  # several of a role take five times as much of the cores
         for keys, batches in ((("weights_sha256", "updates"), updates + 1),
                               (("env_steps", "episodes", "return_mean"), updates)):
             still = self.train(config, *sets, f"stop.env_steps={batches * BATCH}", seed=seed)
@@ -319,6 +321,19 @@ class World:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
+def newest_update(run_dir):
+    """Of the snapshots in checkpoints/, whose files are named after it; 0: there is none."""
+    folder = os.path.join(run_dir, "checkpoints")
+    names = [name.partition(".") for name in (os.listdir(folder) if os.path.isdir(folder) else ())]
+    return max((int(stem) for stem, _, kind in names if stem.isdigit() and kind == "safetensors"), default=0)
+
+
+def s_core_s():
+    """Seconds of a core that this process has taken, with all that it started and waited for."""
+    used = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(part.ru_utime + part.ru_stime for part in used)
+
+
 def main(*tests):
     """Run each test in a world of its own, or those named on the command line; exit code 1 when one failed."""
     wanted = sys.argv[1:]
@@ -330,7 +345,7 @@ def main(*tests):
         if wanted and test.__name__ not in wanted:
             continue
         world = World()
-        begun = time.monotonic()
+        begun, before = time.monotonic(), s_core_s()
         try:
             try:
                 test(world)
@@ -340,7 +355,7 @@ def main(*tests):
             finally:
                 world.close()
             passed += 1
-            print(f"ok      {test.__name__} ({time.monotonic() - begun:.1f} s)", flush=True)
+            print(f"ok      {test.__name__} ({time.monotonic() - begun:.1f} s, {s_core_s() - before:.1f} of a core)", flush=True)
         except Exception as error:  # every failure counts, and the others still run
             failed += 1
             text = str(error) if isinstance(error, Failed) else traceback.format_exc()

@@ -39,7 +39,7 @@ def s_scaled(world, lag):
     s_scale(world, run_dir, collector=1, learner=4)
     s_scale(world, run_dir, collector=2, learner=1)
     status = world.await_steps(run_dir, 1, process)
-    world.await_steps(run_dir, status["env_steps"] + steps(100_000), process)
+    world.await_steps(run_dir, status["env_steps"] + steps(20_000), process)
     equal([world.replica("collector", 0), world.replica("learner", 0)], pids, "processes of the first replicas")
     summary = world.stop(process, run_dir)
     world.check_same(summary, config, f"lag={lag}", seed=3, what=f"of the scaled run, lag {lag}")

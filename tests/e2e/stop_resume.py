@@ -7,9 +7,9 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, check, equal, main, newest_update, steps, wait_for
 
-MORE = steps(200_000)  # after resume
+MORE = steps(40_000)  # after resume
 
 
 def s_interrupted(world, lag, end, code):
@@ -59,12 +59,6 @@ def test_resume_keeps_the_counts_last_asked_for(world):
     world.summary(again, 130)
 
 
-def s_newest_update(run_dir):
-    """Of the files in checkpoints/, which are named after it."""
-    names = [name.partition(".") for name in os.listdir(os.path.join(run_dir, "checkpoints"))]
-    return max(int(stem) for stem, _, kind in names if stem.isdigit() and kind == "safetensors")
-
-
 def test_resume_after_kill(world):
     """kill -9 of everything: resume continues from the newest snapshot, and the bits are those of a run left alone."""
     config = world.config()
@@ -72,7 +66,7 @@ def test_resume_after_kill(world):
     world.await_steps(run_dir, 1, process)
     world.await_snapshot(run_dir, process)
     world.kill_all(process)
-    end = s_newest_update(run_dir) * BATCH + MORE
+    end = newest_update(run_dir) * BATCH + MORE
     resumed = world.resume(run_dir, f"stop.env_steps={end}")
     still = world.train(config, f"stop.env_steps={end}", seed=12)
     equal(resumed["weights_sha256"], still["weights_sha256"], "weights")

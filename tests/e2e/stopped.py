@@ -39,7 +39,7 @@ def s_stopped(world, lag, role, index, *more):
     os.kill(pid, signal.SIGSTOP)
     wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
     check(pid not in world.processes(), f"process {pid}, which stood still, is still there")
-    after = world.await_steps(run_dir, status["env_steps"] + steps(20_000), process)
+    after = world.await_steps(run_dir, status["env_steps"] + steps(8_000), process)
     name = f"{role}/{index} (process {pid}): not a word for"
     if role != "coordinator":  # another one does not know of it
         check(after["replaced"] >= 1, f"status: {after['replaced']} replaced")

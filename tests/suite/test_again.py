@@ -51,6 +51,8 @@ class Again(unittest.TestCase):
         seconds = {name: float(text) for text, _, name in map(str.split, ran.stdout.split("of a core took:\n")[1].splitlines())}
         self.assertGreater(seconds["a.works"], 2 * seconds.get("a.idle", 0.0))
         self.assertGreater(seconds["a.works"], 0.1)
+        kept = dict(line.split()[::-1] for line in (self.folder / "Testing" / "cores.txt").read_text(encoding="utf-8").splitlines())
+        self.assertEqual(float(kept["a.works"]), seconds["a.works"])
 
     def test_fails_once(self):
         self.add("a.once", self.once("mark"))
