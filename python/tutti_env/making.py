@@ -156,7 +156,7 @@ def _extra_of(spec):
     return None
 
 
-@functools.cache
+@functools.lru_cache(None)
 def _mujoco_says(text):
     print(f"mujoco: {text}", file=sys.stderr, flush=True)
 

@@ -49,7 +49,7 @@ def _put_space_state(space, states):
                 generator.bit_generator.state = state
 
 
-@functools.cache
+@functools.lru_cache(None)
 def _array_names(of):
     """What MuJoCo keeps from one step for the next, and what of it envs read: not only the state that it integrates."""
     return [name for name in dir(of) if not name.startswith("_") and isinstance(getattr(of, name), property)]
@@ -92,7 +92,7 @@ _HELD = {
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type)
 
 
-@functools.cache
+@functools.lru_cache(None)
 def _held_type(of):
     """The row of the table, () for what is no state at all; None: it is copied."""
     for kind in of.__mro__:

@@ -141,8 +141,14 @@ def test_mujoco_writes_no_file(world):
     check("worker 0: mujoco: compiler attribute" in done.stderr, f"not in the log: {done.stderr}")
 
 
+OLD = f"""#!/bin/sh
+exec {PYTHON} -c 'import runpy, sys; sys.version_info = (3, 6, 15); runpy.run_path(sys.argv[1], run_name="__main__")' "$@"
+"""
+
+
 def test_what_is_missing(world):
-    empty = world.file("empty", "")
+    empty, old = world.file("empty", ""), world.file("old", OLD)
+    os.chmod(old, 0o755)
     os.mkdir(os.path.join(world.path, "no_atari"))
     world.file("no_atari/ale_py.py", "raise ImportError('no atari here')")
     bare = {"TT_PYTHON": "/usr/bin/python3", "PYTHONPATH": "", "VIRTUAL_ENV": ""}
@@ -150,6 +156,7 @@ def test_what_is_missing(world):
         ("CartPole-v1", {"TT_PYTHON": "/nowhere/python3"}, 66, "TT_PYTHON names the Python interpreter /nowhere/python3"),
         ("CartPole-v1", {"TT_PYTHON": empty}, 66, "there is no such program"),
         ("CartPole-v1", {"TT_PYTHON": "", "VIRTUAL_ENV": "", "CONDA_PREFIX": "", "PATH": "/nowhere"}, 66, "no python3 in PATH"),
+        ("CartPole-v1", {"TT_PYTHON": old}, 66, "is Python 3.6, and environments of Gymnasium's need 3.8 at least"),
         ("CartPole-v1", bare, 66, '/usr/bin/python3 -m pip install "gymnasium"'),
         ("ALE/Pong-v5", bare, 66, 'pip install "gymnasium[atari]"'),
         ("ALE/Pong-v5", {"PYTHONPATH": os.path.join(world.path, "no_atari")}, 66, 'pip install "gymnasium[atari]"'),
