@@ -54,7 +54,8 @@ def describe(space, what):
     if isinstance(space, spaces.MultiBinary):
         return {"kind": "multi_binary", "shape": list(space.shape)}
     raise Fault("INVALID", f"{what} is {type(space).__name__}, which is not supported: Box, Discrete, MultiDiscrete, "
-                           "MultiBinary, and Dict and Tuple of these; a wrapper of Gymnasium's may change it")
+                           "MultiBinary, and Dict and Tuple of these; env.wrappers: [NAME] may change it, with a name of "
+                           "gymnasium.wrappers or a module:Class of the package's own")
 
 
 def leaf_form(space):
