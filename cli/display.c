@@ -1,5 +1,6 @@
 #include "cli/display.h"
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -367,6 +368,20 @@ tt_watcher_t tt_display_watcher(tt_display_t *self)
         .note = s_on_note,
         .tick = s_on_tick,
         .ctx = self};
+}
+
+void tt_display_finished(tt_display_t *self, const char *finished)
+{
+    json_t *end = finished ? json_loads(finished, 0, NULL) : NULL;
+    const json_t *steps = json_object_get(end, "env_steps"), *mean = json_object_get(end, "return_mean");
+    if (self->any && json_is_integer(steps)) {
+        self->panel.env_steps = (uint64_t)json_integer_value(steps);
+        self->panel.updates = (uint64_t)json_integer_value(json_object_get(end, "updates"));
+        self->panel.episodes = (uint64_t)json_integer_value(json_object_get(end, "episodes"));
+        if (json_is_number(mean))
+            self->panel.return_mean = json_number_value(mean);
+    }
+    json_decref(end);
 }
 
 void tt_display_destroy(tt_display_t **self_p)

@@ -171,6 +171,7 @@ static int s_supervise(const held_t *self)
         .resume = launch->resume,
         .watcher = tt_display_watcher(display)};
     const tt_status_t status = tt_supervise(&outcome, &opts);
+    tt_display_finished(display, outcome.finished);
     tt_display_destroy(&display);
     const int code = status == TT_OK ? s_report(self, &outcome) : tt_cli_fail("run", status);
     free(outcome.finished);

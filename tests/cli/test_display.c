@@ -88,6 +88,24 @@ static void test_replicas_and_notes(void **state)
     s_close(&w);
 }
 
+/*  The coordinator was replaced, and the run was over before anything came of the new one. */
+static void test_the_last_line_is_of_the_end(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        world_t w;
+        s_open(&w, false);
+        s_stats(&w, 2 * s_second, 256, 18.6);
+        tt_display_finished(w.display, ((const char *[]){NULL, "{\"env_steps\": null}",
+                                           "{\"env_steps\": 2000000, \"updates\": 7, \"return_mean\": 500}"})[way]);
+        tt_display_destroy(&w.display);
+        fflush(w.out);
+        assert_non_null(strstr(w.text, way == 2 ? "  steps 2,000,000 / 2,000,000  " : "  steps 256 / 2,000,000  "));
+        assert_non_null(strstr(w.text, way == 2 ? "  return 500.0   goal 475\n" : "  return 18.60   goal 475\n"));
+        s_close(&w);
+    }
+}
+
 static void test_quiet_says_notes_alone(void **state)
 {
     (void)state;
@@ -107,6 +125,7 @@ int main(void)
         cmocka_unit_test(test_rates_count_what_this_life_did),
         cmocka_unit_test(test_a_rate_is_never_of_a_moment),
         cmocka_unit_test(test_replicas_and_notes),
+        cmocka_unit_test(test_the_last_line_is_of_the_end),
         cmocka_unit_test(test_quiet_says_notes_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
