@@ -76,14 +76,19 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
 }
 
 /*  What a tower's outputs are, where they are not logits or values alone. */
-static void s_print_head(FILE *out, const tt_tower_t *tower)
+static void s_print_head(FILE *out, const sums_t *self, const tt_tower_t *tower)
 {
+    tt_policy_t policy;
+    tt_policy_of(&policy, self->columns);
+    const uint32_t own = strcmp(tower->name, "actor") == 0 ? policy.own_std : 0, means = own ? own : tower->log_std;
     if (tower->out)
         fprintf(out, " -> %u", tower->out);
-    if (tower->log_std && tower->log_std == tower->out)
+    if (means && means == tower->out)
         fprintf(out, " means");
-    else if (tower->log_std)
-        fprintf(out, " (%u logits, %u means)", tower->out - tower->log_std, tower->log_std);
+    else if (means + own < tower->out && means)
+        fprintf(out, " (%u logits, %u means%s)", tower->out - means - own, means, own ? ", as many deviations" : "");
+    else if (own)
+        fprintf(out, " (%u means, as many deviations)", means);
 }
 
 /*  "-> 64 tanh -> 64 tanh", "-> 128 lstm, carries 256 floats". */
@@ -112,7 +117,7 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
     else
         fprintf(out, "%u", self->net.obs);
     s_print_layers(out, tower);
-    s_print_head(out, tower);
+    s_print_head(out, self, tower);
     if (tower->noise > 0)
         fprintf(out, ", noisy");
     if (tt_spec_layers(&self->net, t))

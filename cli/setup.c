@@ -411,6 +411,7 @@ static tt_status_t s_put_actor(tt_setup_t *self)
     if (actor.squash)
         TT_TRY(s_check_squash(self));
     tt_config_put(self->config, "actor.squash", actor.squash ? "true" : "false", origin);
+    tt_config_put(self->config, "actor.state_std", actor.state_std ? "true" : "false", origin);
     tt_config_put(self->config, "actor.dueling", actor.dueling ? "true" : "false", origin);
     s_put_whole(self->config, "actor.quantiles", actor.quantiles, origin);
     s_put_part(self->config, "actor.noisy", (double)actor.noisy, origin);

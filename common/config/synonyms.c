@@ -117,6 +117,9 @@ static const tt_synonym_t s_synonyms[] = {
     {"kl_coeff", "algorithm.target_kl", "ends an update early; there is no penalty on the KL divergence"},
     {"adam_epsilon", "algorithm.adam_eps", NULL},
     {"log_std_init", "algorithm.log_std0", NULL},
+    {"free_log_std", "algorithm.state_std", "which is its opposite"},
+    {"adaptive_stddev", "algorithm.state_std", NULL},
+    {"sigma_type", "algorithm.state_std", "true for 'conditioned'"},
     {"initial_stddev", "algorithm.log_std0", "its logarithm"},
 
     /* steps from a replay */

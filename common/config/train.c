@@ -158,6 +158,8 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "how collectors act (filled in from the algorithm)"},
     {"actor.squash", TT_CFG_BOOL, AT(actor.squash), "false",
         .help = "sample: numbers go through tanh onto the bounds of actions (filled in from the algorithm)"},
+    {"actor.state_std", TT_CFG_BOOL, AT(actor.state_std), "false",
+        .help = "sample: deviations of numbers come from the network (filled in from the algorithm)"},
     {"actor.dueling", TT_CFG_BOOL, AT(actor.dueling), "false",
         .help = "argmax: values of choices are made of the state's and advantages (filled in from the algorithm)"},
     {"actor.quantiles", TT_CFG_U32, AT(actor.quantiles), "0", 0, TT_QUANTILES_MAX,

@@ -111,6 +111,7 @@ tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg)
         tt_err_wrap(TT_CONFIG, "space");
         return TT_CONFIG;
     }
+    (*self_p)->state_std = cfg->actor.state_std;
     s_put_carry(*self_p, cfg);
     return TT_OK;
 }
@@ -203,6 +204,9 @@ static tt_status_t s_check_actor(const tt_train_cfg_t *cfg, const tt_columns_t *
 {
     tt_policy_t policy;
     tt_policy_of(&policy, columns);
+    if (cfg->actor.state_std && !policy.own_std)
+        return tt_err(TT_INVALID, "algorithm.state_std: the actions of %s, %s, have no box, and no deviation", cfg->env,
+            cfg->space.action);
     if (cfg->actor.kind == TT_ACT_SAMPLE || tt_policy_one_choice(&policy))
         return TT_OK;
     return tt_err(TT_INVALID, "%s has no head for the actions of %s, %s: it takes discrete(n)", cfg->algorithm.name,

@@ -315,6 +315,21 @@ static const tt_tensor_t *s_log_std(const self_t *self)
     return NULL;
 }
 
+/*  Each row's own, which stand at the end of its head; held as whoever samples holds them. */
+static void s_own_std(const self_t *self, const tt_policy_part_t *part, const tt_onnx_value_t *all)
+{
+    static const float least = TT_LOG_STD_LEAST, most = TT_LOG_STD_MOST;
+    const tt_column_t *column = &self->of->columns->at[part->column];
+    const uint32_t first = self->policy.out - self->policy.own_std + part->log_std;
+    const tt_onnx_value_t base = s_name(column->name, "/own_std"),
+                          own = s_slice(self, all, base.name, first, part->elements, self->policy.out),
+                          low = s_number(self, column->name, "/least_std", TT_ONNX_FLOAT, &least),
+                          high = s_number(self, column->name, "/most_std", TT_ONNX_FLOAT, &most),
+                          held = s_node(self, "Clip", INPUTS(own.name, low.name, high.name), "/held", NULL);
+    s_output(self, "log_std", column, &held,
+        &(tt_onnx_shape_t){.type = TT_ONNX_FLOAT, .rank = 2, .rows = ROWS, .dim = {0, part->elements}});
+}
+
 static void s_box_part(
     const self_t *self, const tt_policy_part_t *part, const tt_space_t *leaf, const tt_onnx_value_t *head)
 {
@@ -352,6 +367,8 @@ static void s_actions(self_t *self)
             s_box_part(self, part, leaf[part->number], &own);
         else
             s_choice_part(self, part, leaf[part->number], &own, head == actor ? "logits" : "q");
+        if (part->box && self->policy.own_std)
+            s_own_std(self, part, &all);
     }
 }
 

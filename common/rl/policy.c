@@ -4,12 +4,15 @@
 #include "common/base/mem.h"
 #include "common/base/vmath.h"
 
-enum { SCRATCH = 1024 }; /* floats on the stack; an element with more choices takes memory */
+enum {
+    SCRATCH = 1024,
+    OWN = 64
+}; /* floats on the stack; an element with more choices, and more deviations take memory */
 
 void tt_policy_of(tt_policy_t *self, const tt_columns_t *columns)
 {
     *self = (tt_policy_t){.parts = columns->action_count, .mask_bits = columns->mask_bits};
-    uint32_t mask = 0, draw = 0;
+    uint32_t mask = 0, draw = 0, deviations = 0;
     for (uint32_t p = 0; p < self->parts; p++) {
         const tt_column_t *column = &columns->at[columns->action + p];
         tt_policy_part_t *part = &self->part[p];
@@ -21,14 +24,17 @@ void tt_policy_of(tt_policy_t *self, const tt_columns_t *columns)
             .n = column->choice ? columns->choices + column->first : NULL,
             .head = self->out,
             .out = column->flat,
-            .log_std = self->log_std,
+            .log_std = deviations,
             .mask = mask,
             .draw = draw};
         self->out += part->out;
-        self->log_std += part->box ? part->elements : 0;
+        deviations += part->box ? part->elements : 0;
         mask += part->box ? 0 : part->out;
         draw += part->box ? (part->elements + 3) / 4 : part->elements;
     }
+    self->log_std = columns->state_std ? 0 : deviations;
+    self->own_std = columns->state_std ? deviations : 0;
+    self->out += self->own_std;
 }
 
 bool tt_policy_one_choice(const tt_policy_t *self)
@@ -45,7 +51,7 @@ static bool s_one_choice(const tt_policy_t *self, const uint8_t *mask)
 
 static bool s_one_box(const tt_policy_t *self)
 {
-    return self->parts == 1 && self->part->box;
+    return self->parts == 1 && self->part->box && !self->own_std;
 }
 
 /* ---- one element: logits[n], allowed[n] or NULL -------------------------------------------------------------------- */
@@ -117,12 +123,16 @@ typedef struct {
     const tt_policy_t *policy;
     const float *head;   /* of the row */
     const uint8_t *mask; /* of the row, or NULL */
+    const float *log_std;
     float *scratch, stack[SCRATCH];
+    float *own, own_stack[OWN]; /* the row's log_std, where it has one of its own and somebody asks; else NULL */
 } s_walk_t;
 
-static void s_walk_init(s_walk_t *self, const tt_policy_t *policy)
+static void s_walk_init(s_walk_t *self, const tt_policy_t *policy, const float *log_std)
 {
     uint32_t most = 0;
+    self->own = policy->own_std <= OWN ? self->own_stack : tt_array0(policy->own_std, sizeof(float));
+    self->log_std = policy->own_std ? self->own : log_std;
     for (uint32_t p = 0; p < policy->parts; p++)
         for (uint32_t j = 0; !policy->part[p].box && j < policy->part[p].elements; j++)
             most = policy->part[p].n[j] > most ? policy->part[p].n[j] : most;
@@ -134,12 +144,17 @@ static void s_walk_free(s_walk_t *self)
 {
     if (self->scratch != self->stack)
         free(self->scratch);
+    if (self->own != self->own_stack)
+        free(self->own);
 }
 
 static void s_walk_row(s_walk_t *self, const float *head, const uint8_t *mask, size_t row)
 {
-    self->head = head + row * self->policy->out;
-    self->mask = mask ? mask + row * self->policy->mask_bits : NULL;
+    const tt_policy_t *policy = self->policy;
+    self->head = head + row * policy->out;
+    self->mask = mask ? mask + row * policy->mask_bits : NULL;
+    for (uint32_t a = 0; self->own && a < policy->own_std; a++)
+        self->own[a] = tt_held_log_std(self->head[policy->out - policy->own_std + a]);
 }
 
 /*  Element j of a part begins `before` choices into it. */
@@ -180,14 +195,14 @@ static float s_sample_choices(
     return total;
 }
 
-static float s_sample_box(s_walk_t *self, const tt_policy_part_t *part, const float *log_std,
-    const tt_dist_draw_t *draw, size_t row, float *action)
+static float s_sample_box(
+    s_walk_t *self, const tt_policy_part_t *part, const tt_dist_draw_t *draw, size_t row, float *action)
 {
-    const float *mean = self->head + part->head;
+    const float *mean = self->head + part->head, *log_std = self->log_std + part->log_std;
     float log_prob;
     action += row * part->elements;
-    tt_gauss_sample_row(mean, log_std + part->log_std, part->elements, draw, row, part->draw, action);
-    tt_gauss_log_prob(mean, log_std + part->log_std, 1, part->elements, action, &log_prob);
+    tt_gauss_sample_row(mean, log_std, part->elements, draw, row, part->draw, action);
+    tt_gauss_log_prob(mean, log_std, 1, part->elements, action, &log_prob);
     return log_prob;
 }
 
@@ -203,12 +218,12 @@ void tt_policy_sample(const tt_policy_t *self, const float *head, const float *l
         return;
     }
     s_walk_t walk;
-    s_walk_init(&walk, self);
+    s_walk_init(&walk, self, log_std);
     for (size_t i = 0; i < rows; i++) {
         float total = 0;
         s_walk_row(&walk, head, mask, i);
         for (uint32_t p = 0; p < self->parts; p++)
-            total += self->part[p].box ? s_sample_box(&walk, &self->part[p], log_std, draw, i, action[p])
+            total += self->part[p].box ? s_sample_box(&walk, &self->part[p], draw, i, action[p])
                                        : s_sample_choices(&walk, &self->part[p], draw, i, action[p]);
         if (log_prob)
             log_prob[i] = total;
@@ -262,14 +277,13 @@ void tt_policy_explore(const tt_policy_t *self, const float *q, const uint8_t *m
     }
 }
 
-static float s_part_log_prob(
-    s_walk_t *self, const tt_policy_part_t *part, const float *log_std, size_t row, const void *action)
+static float s_part_log_prob(s_walk_t *self, const tt_policy_part_t *part, size_t row, const void *action)
 {
     float total = 0, max, sum;
     const size_t at = row * part->elements;
     if (part->box) {
-        tt_gauss_log_prob(
-            self->head + part->head, log_std + part->log_std, 1, part->elements, (const float *)action + at, &total);
+        tt_gauss_log_prob(self->head + part->head, self->log_std + part->log_std, 1, part->elements,
+            (const float *)action + at, &total);
         return total;
     }
     for (uint32_t j = 0, before = 0; j < part->elements; before += part->n[j++]) {
@@ -292,12 +306,12 @@ void tt_policy_log_prob(const tt_policy_t *self, const float *head, const float 
         return;
     }
     s_walk_t walk;
-    s_walk_init(&walk, self);
+    s_walk_init(&walk, self, log_std);
     for (size_t i = 0; i < rows; i++) {
         s_walk_row(&walk, head, mask, i);
         log_prob[i] = 0;
         for (uint32_t p = 0; p < self->parts; p++)
-            log_prob[i] += s_part_log_prob(&walk, &self->part[p], log_std, i, action[p]);
+            log_prob[i] += s_part_log_prob(&walk, &self->part[p], i, action[p]);
     }
     s_walk_free(&walk);
 }

@@ -1,8 +1,9 @@
 /*  policy - from a network's head to actions: one distribution for each element of the action space, all independent.
  *
- *  Parts: each discrete element is a categorical over its choices, each float a Gaussian with a state-independent
- *  deviation. A row's head is, part by part in the order of the action's columns: logits of every choice of every element, or
- *  means. log_std: the floats of all Gaussian parts, in order. The log-probability of an action is the sum over
+ *  Parts: each discrete element is a categorical over its choices, each float a Gaussian. A row's head
+ *  is, part by part in the order of the action's columns: logits of every choice of every element, or means. log_std: the
+ *  floats of all Gaussian parts, in order, the same for all rows; or, of columns with state_std, each row's own, which
+ *  stand at the end of its head and are held within TT_LOG_STD_LEAST and TT_LOG_STD_MOST. The log-probability of an action is the sum over
  *  parts, in order, of the sums over their elements, in order.
  *  Masks:   [rows][mask_bits] bytes, 1 = allowed, choices in the order of the head; NULL = all are. A choice that is not allowed
  *           has probability 0, to the bit. A row in which an element has no allowed choice is the caller's error (vec refuses it).
@@ -21,13 +22,14 @@ typedef struct {
     uint32_t elements;  /* of an action                                                      */
     const uint32_t *n;  /* choices: [elements], borrowed from the columns                    */
     uint32_t head, out; /* floats of the head: first, how many                               */
-    uint32_t log_std;   /* box: first float of log_std                                       */
+    uint32_t log_std;   /* box: first float of log_std, or of a row's own                    */
     uint32_t mask;      /* choices: first byte of a row's mask                               */
     uint32_t draw;      /* its first block of words in a step (a choice takes one, four floats one) */
 } tt_policy_part_t;
 
 typedef struct {
     uint32_t parts, out, log_std, mask_bits; /* floats of a head, of log_std; bytes of a mask      */
+    uint32_t own_std;                        /* the last floats of a head: the row's log_std; or 0 */
     tt_policy_part_t part[TT_COLUMNS_MAX];
 } tt_policy_t;
 

@@ -262,6 +262,59 @@ BLOCK_FN void s_box_slopes(
     }
 }
 
+/* ---- boxes whose deviation is the row's own ------------------------------------------------------------------------- */
+
+/*  As s_standardise. raw: as the head has it. */
+BLOCK_FN void s_own(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element,
+    const float **raw, col_out log_std, col_out inv_std, col_out z)
+{
+    const float *from =
+        block->head[PPO_ACTOR] + (size_t)(self->policy->own_std_at + part->log_std + element) * TT_BLOCK;
+    s_standardise(self, block, part, element, 1, z);
+    EACH_ROW(r)
+    {
+        log_std[r] = tt_held_log_std(from[r]);
+        inv_std[r] = tt_expf(-log_std[r]);
+        z[r] *= inv_std[r];
+    }
+    *raw = from;
+}
+
+BLOCK_FN void s_own_box(
+    const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, col_out log_prob, col_out entropy)
+{
+    const float *raw;
+    col_t log_std, inv_std, z;
+    for (uint32_t e = 0; e < part->elements; e++) {
+        s_own(self, block, part, e, &raw, log_std, inv_std, z);
+        EACH_ROW(r)
+        {
+            log_prob[r] += -0.5f * z[r] * z[r] - log_std[r] - TT_HALF_LN_2PI;
+            entropy[r] += log_std[r] + (0.5f + TT_HALF_LN_2PI);
+        }
+    }
+}
+
+/*  Beyond its limits a deviation stands still. */
+BLOCK_FN void s_own_slopes(
+    const given_t *self, const tt_loss_block_t *block, const cols_t *in, const ppo_part_t *part, col_in d_log_prob)
+{
+    const float *raw;
+    col_t log_std, inv_std, z;
+    for (uint32_t e = 0; e < part->elements; e++) {
+        float *restrict d_mean = block->d_head[PPO_ACTOR] + (size_t)(part->head + e) * TT_BLOCK;
+        float *restrict d_std =
+            block->d_head[PPO_ACTOR] + (size_t)(self->policy->own_std_at + part->log_std + e) * TT_BLOCK;
+        s_own(self, block, part, e, &raw, log_std, inv_std, z);
+        EACH_ROW(r)
+        {
+            const float slope = d_log_prob[r] * (z[r] * z[r] - 1) - in->weight[r] * self->p.entropy_coef;
+            d_mean[r] = d_log_prob[r] * z[r] * inv_std[r];
+            d_std[r] = raw[r] < TT_LOG_STD_LEAST || raw[r] > TT_LOG_STD_MOST ? 0 : slope;
+        }
+    }
+}
+
 /* ---- all of it ------------------------------------------------------------------------------------------------------ */
 
 enum { KEPT = 16 }; /* discrete elements whose numbers are kept between the two passes over them; more are made again */
@@ -280,7 +333,9 @@ BLOCK_FN void s_log_prob(
     for (uint32_t i = 0; i < policy->parts; i++) {
         const ppo_part_t *part = &policy->part[i];
         col_t total = {0}; /* of a part, as tt_policy_log_prob adds */
-        if (part->box)
+        if (part->box && policy->own_std_at)
+            s_own_box(self, block, part, total, entropy);
+        else if (part->box)
             s_box(self, block, part, total);
         size_t before = 0;
         for (uint32_t e = 0; !part->box && e < part->elements; before += policy->choices[part->choices + e++]) {
@@ -307,7 +362,9 @@ BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const 
     uint32_t number = 0;
     for (uint32_t i = 0; i < policy->parts; i++) {
         const ppo_part_t *part = &policy->part[i];
-        if (part->box)
+        if (part->box && policy->own_std_at)
+            s_own_slopes(self, block, in, part, d_log_prob);
+        else if (part->box)
             s_box_slopes(self, block, part, d_log_prob, weight);
         size_t before = 0;
         for (uint32_t e = 0; !part->box && e < part->elements;

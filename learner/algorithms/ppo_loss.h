@@ -33,6 +33,7 @@ typedef struct {
 
 typedef struct {
     uint32_t parts, log_std, mask_bits;
+    uint32_t own_std_at; /* of a head: each row's own log_std; 0 = there is none */
     ppo_part_t part[TT_COLUMNS_MAX];
     uint32_t choices[]; /* of every discrete element, part by part */
 } ppo_policy_t;

@@ -8,7 +8,10 @@ ppo_policy_t *ppo_policy_new(const tt_policy_t *policy, size_t *bytes)
         choices += policy->part[i].box ? 0 : policy->part[i].elements;
     *bytes = sizeof(ppo_policy_t) + choices * sizeof(uint32_t);
     ppo_policy_t *self = tt_new0(*bytes);
-    *self = (ppo_policy_t){.parts = policy->parts, .log_std = policy->log_std, .mask_bits = policy->mask_bits};
+    *self = (ppo_policy_t){.parts = policy->parts,
+        .log_std = policy->log_std,
+        .mask_bits = policy->mask_bits,
+        .own_std_at = policy->own_std ? policy->out - policy->own_std : 0};
     for (uint32_t i = 0, at = 0; i < policy->parts; i++) {
         const tt_policy_part_t *part = &policy->part[i];
         self->part[i] = (ppo_part_t){.box = part->box,

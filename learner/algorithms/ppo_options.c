@@ -35,6 +35,7 @@ void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out)
 {
     (void)train;
     out->actor.squash = ((const ppo_cfg_t *)cfg)->squash;
+    out->actor.state_std = ((const ppo_cfg_t *)cfg)->state_std;
 }
 
 uint32_t ppo_rows(const tt_train_cfg_t *train)
@@ -150,6 +151,11 @@ tt_status_t ppo_check(const tt_config_t *config, const tt_train_cfg_t *train, co
         return tt_err(TT_CONFIG, "%s: algorithm.epochs: %u passes of %u minibatches are more steps than can be counted",
             tt_config_origin(config, "algorithm.epochs"), cfg->epochs,
             ppo_rows(train) / ppo_minibatch_rows(train, cfg));
+    if (cfg->state_std && cfg->log_std0 != 0)
+        return tt_err(TT_CONFIG,
+            "%s: algorithm.log_std0: with algorithm.state_std (%s) the network's first deviations are about 1; leave "
+            "it away",
+            tt_config_origin(config, "algorithm.log_std0"), tt_config_origin(config, "algorithm.state_std"));
     const bool anneals = cfg->anneal == PPO_LINEAR || cfg->clip_anneal == PPO_LINEAR;
     if (anneals && !cfg->anneal_steps && !train->stop.env_steps)
         return tt_err(TT_CONFIG, "%s: annealing needs an end: set algorithm.anneal_steps or stop.env_steps",

@@ -27,8 +27,8 @@ typedef struct {
     bool recompute;
     int truncation; /* ppo_truncation_t                                      */
     float log_std0;
-    bool squash; /* tt_actor_t */
-    bool plain;  /* no setting: A2C's loss (ppo_loss.h) */
+    bool squash, state_std; /* tt_actor_t */
+    bool plain;             /* no setting: A2C's loss (ppo_loss.h) */
 } ppo_cfg_t;
 
 COMMON_FIRST(ppo_cfg_t, common);
@@ -38,32 +38,35 @@ extern const tt_cfg_field_t ppo_fields[];
 #define PPO_AT(member) offsetof(ppo_cfg_t, member)
 
 /*  Entries of a table of settings that a ppo_cfg_t holds, with the defaults that differ. */
-#define PPO_SHARED_FIELDS(LEARNING_RATE, GAE_LAMBDA, VALUE_COEF, NORMALIZE_ADVANTAGE, OPTIMIZER)                 \
-    COMMON_LEARNING_RATE(LEARNING_RATE),                                                                         \
-        {"algorithm.anneal", TT_CFG_ENUM, PPO_AT(anneal), "none", .choices = "none|linear",                      \
-            .help = "how the learning rate falls over the run", .resume = TT_CFG_GIVEN},                         \
-        {"algorithm.anneal_to", TT_CFG_F32, PPO_AT(anneal_to), "0", 0, 1,                                        \
-            .help = "fraction of the learning rate left at the end", .resume = TT_CFG_GIVEN},                    \
-        {"algorithm.anneal_steps", TT_CFG_U64, PPO_AT(anneal_steps), "0", 0, 1e15,                               \
-            .help = "env steps until the end of annealing; 0 = stop.env_steps", .resume = TT_CFG_GIVEN},         \
-        COMMON_GAMMA(TT_CFG_GIVEN),                                                                              \
-        {"algorithm.gae_lambda", TT_CFG_F32, PPO_AT(gae_lambda), GAE_LAMBDA, 0, 1,                               \
-            .help = "lambda of generalised advantage estimation", .resume = TT_CFG_GIVEN},                       \
-        {"algorithm.entropy_coef", TT_CFG_F32, PPO_AT(entropy_coef), "0", 0, 10,                                 \
-            .help = "weight of the entropy bonus", .resume = TT_CFG_GIVEN},                                      \
-        {"algorithm.value_coef", TT_CFG_F32, PPO_AT(value_coef), VALUE_COEF, 0, 100,                             \
-            .help = "weight of half the squared error", .resume = TT_CFG_GIVEN},                                 \
-        COMMON_MAX_GRAD_NORM("0.5"),                                                                             \
-        {"algorithm.normalize_advantage", TT_CFG_BOOL, PPO_AT(normalize_advantage), NORMALIZE_ADVANTAGE,         \
-            .help = "mean 0 and deviation 1 in every minibatch", .resume = TT_CFG_GIVEN},                        \
-        {"algorithm.truncation", TT_CFG_ENUM, PPO_AT(truncation), "bootstrap", .choices = "bootstrap|cleanrl",   \
-            .help = "value at a time limit: of the final observation, or 0 as CleanRL", .resume = TT_CFG_GIVEN}, \
-        COMMON_OPTIMIZER(OPTIMIZER, "1e-5"), COMMON_HEAD_GAIN("0.01"),                                           \
-        {"algorithm.log_std0", TT_CFG_F32, PPO_AT(log_std0), "0", -20, 5,                                        \
-            .help = "first log standard deviation of continuous actions"},                                       \
-    {                                                                                                            \
-        "algorithm.squash", TT_CFG_BOOL, PPO_AT(squash), "false",                                                \
-            .help = "continuous actions go through tanh onto their bounds; off: they are cut there"              \
+#define PPO_SHARED_FIELDS(LEARNING_RATE, GAE_LAMBDA, VALUE_COEF, NORMALIZE_ADVANTAGE, OPTIMIZER)                  \
+    COMMON_LEARNING_RATE(LEARNING_RATE),                                                                          \
+        {"algorithm.anneal", TT_CFG_ENUM, PPO_AT(anneal), "none", .choices = "none|linear",                       \
+            .help = "how the learning rate falls over the run", .resume = TT_CFG_GIVEN},                          \
+        {"algorithm.anneal_to", TT_CFG_F32, PPO_AT(anneal_to), "0", 0, 1,                                         \
+            .help = "fraction of the learning rate left at the end", .resume = TT_CFG_GIVEN},                     \
+        {"algorithm.anneal_steps", TT_CFG_U64, PPO_AT(anneal_steps), "0", 0, 1e15,                                \
+            .help = "env steps until the end of annealing; 0 = stop.env_steps", .resume = TT_CFG_GIVEN},          \
+        COMMON_GAMMA(TT_CFG_GIVEN),                                                                               \
+        {"algorithm.gae_lambda", TT_CFG_F32, PPO_AT(gae_lambda), GAE_LAMBDA, 0, 1,                                \
+            .help = "lambda of generalised advantage estimation", .resume = TT_CFG_GIVEN},                        \
+        {"algorithm.entropy_coef", TT_CFG_F32, PPO_AT(entropy_coef), "0", 0, 10,                                  \
+            .help = "weight of the entropy bonus", .resume = TT_CFG_GIVEN},                                       \
+        {"algorithm.value_coef", TT_CFG_F32, PPO_AT(value_coef), VALUE_COEF, 0, 100,                              \
+            .help = "weight of half the squared error", .resume = TT_CFG_GIVEN},                                  \
+        COMMON_MAX_GRAD_NORM("0.5"),                                                                              \
+        {"algorithm.normalize_advantage", TT_CFG_BOOL, PPO_AT(normalize_advantage), NORMALIZE_ADVANTAGE,          \
+            .help = "mean 0 and deviation 1 in every minibatch", .resume = TT_CFG_GIVEN},                         \
+        {"algorithm.truncation", TT_CFG_ENUM, PPO_AT(truncation), "bootstrap", .choices = "bootstrap|cleanrl",    \
+            .help = "value at a time limit: of the final observation, or 0 as CleanRL", .resume = TT_CFG_GIVEN},  \
+        COMMON_OPTIMIZER(OPTIMIZER, "1e-5"), COMMON_HEAD_GAIN("0.01"),                                            \
+        {"algorithm.log_std0", TT_CFG_F32, PPO_AT(log_std0), "0", -20, 5,                                         \
+            .help = "first log standard deviation of continuous actions"},                                        \
+        {"algorithm.state_std", TT_CFG_BOOL, PPO_AT(state_std), "false",                                          \
+            .help = "deviations of continuous actions come from the network, another for each observation; off: " \
+                    "they are weights of their own"},                                                             \
+    {                                                                                                             \
+        "algorithm.squash", TT_CFG_BOOL, PPO_AT(squash), "false",                                                 \
+            .help = "continuous actions go through tanh onto their bounds; off: they are cut there"               \
     }
 
 /*  A hook of PPO and of A2C: how collectors act. */

@@ -64,6 +64,7 @@ class Policy(torch.nn.Module):
             raise ValueError(f"{checkpoint.path}: {unknown}") from None
         self._frames = int(setting("env", "stack", "1"))
         self._squash = setting("actor", "squash", "false") == "true"
+        self._state_std = setting("actor", "state_std", "false") == "true"
         self._observed = spaces.stacked(spaces.leaves(self.obs_space, "obs"), self._frames)
         self._parts = spaces.leaves(self.action_space, "action")
         self.env, self.update = checkpoint.metadata.get("env"), int(checkpoint.array("tutti.update")[0])
@@ -194,7 +195,7 @@ class Policy(torch.nn.Module):
 
     def forward(self, observation, state=None):
         """All that the policy's head gives: part by part of the action space the logits of every choice (with DQN their values), or
-        the means. state: of a recurrent policy, what the step before gave; None: an episode begins."""
+        the means; then with algorithm.state_std the log deviations of all numbers. state: of a recurrent policy, what the step before gave; None: an episode begins."""
         moment = self._moment(observation, state)
         head = self._head(moment)
         return moment.answer(head[0] if moment.one else head)
@@ -220,8 +221,16 @@ class Policy(torch.nn.Module):
         found = self.critic(self._features(moment, "critic"))[:, 0]
         return found[0] if moment.one else found
 
+    def _log_std(self, head):
+        """Of all numbers of the action: weights, or each row's own, which stand at the end of its head."""
+        count = sum(leaf.elements for leaf in self._parts if not leaf.n and leaf.kind != "multi_binary")
+        if self._state_std and count:
+            return head[:, -count:].clamp(-20, 2)  # common/rl/gauss.h
+        return getattr(getattr(self, "actor", None), "log_std", None)
+
     def _actions(self, head, greedy, mask):
         at = bit = number = 0
+        log_std = self._log_std(head)
         for leaf in self._parts:
             n, start = ([2] * leaf.elements, [0] * leaf.elements) if leaf.kind == "multi_binary" else (leaf.n, leaf.start)
             size = sum(n) or leaf.elements
@@ -231,7 +240,7 @@ class Policy(torch.nn.Module):
                 part = _choose(part, n, start, greedy, allowed)
                 bit += size
             elif not greedy:
-                part = part + torch.exp(self.actor.log_std[number:number + size]) * torch.randn_like(part)
+                part = part + torch.exp(log_std[..., number:number + size]) * torch.randn_like(part)
             if not n and self._squash:
                 part = torch.tanh(part)
             number += 0 if n else size

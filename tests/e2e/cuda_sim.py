@@ -37,6 +37,7 @@ def test_ppo(world):
 
 def test_ppo_box(world):
     s_check(world, "Pendulum-v1", PPO, "{hidden: [16], shared: true}")
+    s_check(world, "Pendulum-v1", PPO, "{hidden: [16, 16]}", "algorithm.state_std=true")
 
 
 def test_a2c(world):

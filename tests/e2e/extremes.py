@@ -44,6 +44,8 @@ def s_draw(rng):
         job["algorithm.minibatches"] = rng.choice((1, 2, rows, max(1, rows // 2), rows + 1))
     else:
         job["algorithm.minibatch_size"] = rng.choice((1, 2, rows, 4096))
+    if job["env"] in ("Pendulum-v1", "MountainCarContinuous-v0"):
+        job["algorithm.state_std"] = rng.choice(("true", "false"))
     ways = [{"collector.replicas": rng.randint(1, envs), "learner.replicas": rng.choice((1, 1, 2, 3)),
              "aggregator.replicas": rng.choice((0, 0, 1, 2)), "learner.threads": rng.choice((1, 1, 3))}
             for _ in range(2)]

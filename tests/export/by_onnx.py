@@ -22,10 +22,11 @@ TUTTI = os.environ["TUTTI"]
 
 
 def heads(found, parts):
-    """Logits, means or values, side by side as the binary has them."""
+    """Logits, means or values, side by side as the binary has them; then the deviations that rows have of their own."""
     own = [next(found[f"{what}{part.name[len('action'):]}"] for what in ("logits", "mean", "q")
                 if f"{what}{part.name[len('action'):]}" in found) for part in parts]
-    return numpy.concatenate(own, 1)
+    deviations = (f"log_std{part.name[len('action'):]}" for part in parts)
+    return numpy.concatenate([*own, *(found[name] for name in deviations if name in found)], 1)
 
 
 def carried_by(session):
@@ -34,7 +35,7 @@ def carried_by(session):
 
 def asked(session, given):
     """Its outputs of all rows, by their names."""
-    outputs = [output.name for output in session.get_outputs() if not output.name.startswith("log_std")]
+    outputs = [output.name for output in session.get_outputs() if len(output.shape) > 1 or not output.name.startswith("log_std")]
     carry, found, size = {}, [], carried_by(session)
     for values in against.turns(list(given.values()), size):
         if size:  # an episode begins, or goes on

@@ -58,6 +58,8 @@ def own(folder):
     yield write("zoo", f"env: {PLUGINS}/zoo.so\nnormalize: {{obs: true}}\n")
     yield write("shared", "env: Pendulum-v1\nnetwork: {shared: true, activation: relu}\n")
     yield write("squashed", "env: Pendulum-v1\nalgorithm: {name: ppo, squash: true, head_gain: 1}\n")
+    yield write("state-std", "env: Pendulum-v1\nalgorithm: {name: ppo, state_std: true, squash: true, head_gain: 1}\n")
+    yield write("state-std-zoo", f"env: {PLUGINS}/zoo.so\nalgorithm: {{name: a2c, state_std: true, head_gain: 1}}\n")
     for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
         yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
     yield write("dqn-quantiles", "env: CartPole-v1\nalgorithm: {name: dqn, quantiles: 7, noisy: true}\nnetwork: {hidden: [32, 16]}\n")

@@ -39,10 +39,10 @@ static void s_loss(const case_t *c)
 /*  Spaces of actions. */
 typedef struct {
     const char *action;
-    bool mask;
+    bool mask, state_std;
 } kind_t;
 
-static const kind_t s_choice = {"discrete(2)", false}, s_box = {"float32[2]", false};
+static const kind_t s_choice = {"discrete(2)", false, false}, s_box = {"float32[2]", false, false};
 
 static double s_random(uint32_t who, uint64_t k)
 {
@@ -66,6 +66,7 @@ static void s_open(case_t *c, const kind_t *kind)
 {
     memset(c, 0, sizeof *c);
     c->columns = made_columns("float32[1]", kind->action, kind->mask);
+    c->columns->state_std = kind->state_std;
     size_t bytes;
     tt_policy_of(&c->policy, c->columns);
     c->parts = ppo_policy_new(&c->policy, &bytes);
@@ -119,6 +120,10 @@ static void s_fill(case_t *c, const kind_t *kind, uint32_t rows, way_t way, uint
     }
     for (uint32_t a = 0; a < c->policy.log_std; a++)
         c->log_std[a] = (float)s_random(seed + 20, a);
+    for (uint32_t a = A - c->policy.own_std; a < A; a++)
+        for (uint32_t r = 0; r < rows; r++)
+            c->head[a * TT_BLOCK + r] =
+                r % 5 == 3 ? 2.5f : 0.3f * c->head[a * TT_BLOCK + r]; /* some are beyond the limit */
     c->loss = (ppo_loss_t){0.25f, 1.5f, 1.0f / 128, 0.2f, 0.03f, 0.5f, way == CLIPPED_VALUE, way == PLAIN};
     c->block = (tt_loss_block_t){.rows = rows,
         .row = c->number,
@@ -146,6 +151,13 @@ static void s_choice_terms(const case_t *c, uint32_t number, uint32_t bit, uint3
         *entropy -= s_allowed(c, number, bit + a) ? exp(head[a]) / sum * (head[a] - log(sum)) : 0;
 }
 
+/*  The log deviation of a number: a weight, or of the row's head, within its limits. */
+static double s_log_std(const case_t *c, uint32_t number, const double *head, const double *log_std)
+{
+    const uint32_t own = c->policy.own_std;
+    return own ? fmin(fmax(head[c->policy.out - own + number], -20), 2) : log_std[number];
+}
+
 /*  Of row r of the block: both are sums over all elements. */
 static void s_terms(
     const case_t *c, uint32_t r, const double *head, const double *log_std, double *log_prob, double *entropy)
@@ -157,7 +169,8 @@ static void s_terms(
         for (uint32_t e = 0, before = 0; e < part->elements; before += part->box ? 1 : part->n[e], e++) {
             if (part->box) {
                 const double action = (double)((const float *)c->action[p])[number * part->elements + e];
-                const double wide = log_std[part->log_std + e], z = (action - head[part->head + e]) / exp(wide);
+                const double wide = s_log_std(c, part->log_std + e, head, log_std),
+                             z = (action - head[part->head + e]) / exp(wide);
                 *log_prob += -0.5 * z * z - wide - 0.5 * log(2 * M_PI);
                 *entropy += wide + 0.5 * log(2 * M_PI * M_E);
             } else
@@ -273,11 +286,21 @@ static void test_against_the_formula(void **state)
 {
     (void)state;
     static const kind_t kinds[] = {
-        {"discrete(1)", false}, {"discrete(2)", false}, {"discrete(5)", false}, {"float32", false},
-        {"float32[5]", false}, {"multi_discrete(3, 2, 5)", false}, {"multi_binary[4]", false}, {"discrete(5)", true},
-        {"(discrete(3), float32[2], multi_binary[2], float32)", false},
-        {"{go: float32[2], grip: multi_discrete(4, 3)}", true},
-        {"multi_discrete(2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2)", true}, /* more than are kept */
+        {"discrete(1)", false, false},
+        {"discrete(2)", false, false},
+        {"discrete(5)", false, false},
+        {"float32", false, false},
+        {"float32[5]", false, false},
+        {"multi_discrete(3, 2, 5)", false, false},
+        {"multi_binary[4]", false, false},
+        {"discrete(5)", true, false},
+        {"(discrete(3), float32[2], multi_binary[2], float32)", false, false},
+        {"{go: float32[2], grip: multi_discrete(4, 3)}", true, false},
+        {"multi_discrete(2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2)", true,
+            false}, /* more than are kept */
+        {"float32", false, true},
+        {"float32[5]", false, true},
+        {"(discrete(3), float32[2], multi_binary[2], float32)", true, true},
     };
     static case_t c;
     const uint32_t rows[] = {1, 7, 31, 32};
@@ -298,8 +321,9 @@ static void test_against_the_formula(void **state)
 static void test_first_pass_has_ratio_one(void **state)
 {
     (void)state;
-    static const kind_t kinds[] = {{"discrete(3)", false}, {"float32[3]", false}, {"multi_discrete(3, 4)", true},
-        {"(multi_binary[3], float32[3], discrete(3), float32[2])", false}};
+    static const kind_t kinds[] = {{"discrete(3)", false, false}, {"float32[3]", false, false},
+        {"multi_discrete(3, 4)", true, false}, {"(multi_binary[3], float32[3], discrete(3), float32[2])", false, false},
+        {"(float32[3], discrete(3), float32[2])", false, true}};
     static case_t c;
     for (size_t kind = 0; kind < TT_COUNT(kinds); kind++) {
         s_fill(&c, &kinds[kind], 32, CLIPPED, 77);
@@ -321,7 +345,7 @@ static void test_a_masked_choice_leaves_no_trace(void **state)
 {
     (void)state;
     static case_t c, without;
-    s_fill(&c, &(kind_t){"discrete(3)", true}, 32, CLIPPED, 8);
+    s_fill(&c, &(kind_t){"discrete(3)", true, false}, 32, CLIPPED, 8);
     s_fill(&without, &s_choice, 32, CLIPPED, 8);
     for (uint32_t i = 0; i < MANY; i++) {
         ((int32_t *)c.action[0])[i] = ((int32_t *)without.action[0])[i];
@@ -337,6 +361,19 @@ static void test_a_masked_choice_leaves_no_trace(void **state)
         assert_true(c.d_head[2 * TT_BLOCK + r] == 0);
     s_free(&c);
     s_free(&without);
+}
+
+static void test_deviations_stand_still_beyond_their_limits(void **state)
+{
+    (void)state;
+    static case_t c;
+    s_fill(&c, &(kind_t){"float32", false, true}, 32, CLIPPED, 11);
+    s_old_log_probs(&c, 9);
+    c.head[TT_BLOCK] = -20.5f, c.head[TT_BLOCK + 1] = 2.25f, c.head[TT_BLOCK + 2] = 2, c.head[TT_BLOCK + 3] = NAN;
+    s_loss(&c);
+    assert_true(c.d_head[TT_BLOCK] == 0 && c.d_head[TT_BLOCK + 1] == 0);
+    assert_true(c.d_head[TT_BLOCK + 2] != 0 && isnan(c.d_head[TT_BLOCK + 3]) && isfinite(c.d_head[TT_BLOCK + 4]));
+    s_free(&c);
 }
 
 /*  Sums are added to what is there. */
@@ -383,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_against_the_formula),
         cmocka_unit_test(test_first_pass_has_ratio_one),
         cmocka_unit_test(test_a_masked_choice_leaves_no_trace),
+        cmocka_unit_test(test_deviations_stand_still_beyond_their_limits),
         cmocka_unit_test(test_blocks_add_up),
         cmocka_unit_test(test_runaway_and_nan),
     };

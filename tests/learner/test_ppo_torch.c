@@ -82,6 +82,7 @@ static void s_read(case_t *c, const char *name)
     char obs[32];
     snprintf(obs, sizeof obs, "float32[%u]", c->h.D);
     c->columns = made_columns(obs, space.action, space.masked);
+    c->columns->state_std = strstr(name, "states") != NULL;
 }
 
 static void s_read_batch(case_t *c)
@@ -308,6 +309,12 @@ static void test_mixture(void **state)
     s_run("mixture");
 }
 
+static void test_mixture_states(void **state)
+{
+    (void)state;
+    s_run("mixture_states");
+}
+
 static void test_mixture_masked(void **state)
 {
     (void)state;
@@ -368,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_multi_binary),
         cmocka_unit_test(test_masked),
         cmocka_unit_test(test_mixture),
+        cmocka_unit_test(test_mixture_states),
         cmocka_unit_test(test_mixture_masked),
         cmocka_unit_test(test_mixture_masked_shared),
         cmocka_unit_test(test_discrete_shared),

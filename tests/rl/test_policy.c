@@ -116,6 +116,42 @@ static void test_one_box_is_dist(void **state)
     s_end(c);
 }
 
+/*  Each row's own deviations, within their limits: as if they were everybody's, and it alone were there. */
+static void test_deviations_of_the_rows(void **state)
+{
+    (void)state;
+    enum { SOME = 30, OUT = 3 + 2 + 1 + 3 };
+    case_t *c = s_make("(float32[2], discrete(3), float32)", true);
+    const tt_policy_t shared = c->policy;
+    c->columns->state_std = true;
+    tt_policy_of(&c->policy, c->columns);
+    assert_int_equal(c->policy.out, OUT);
+    assert_int_equal(c->policy.own_std, 3);
+    assert_int_equal(c->policy.log_std, 0);
+    c->head[7] = -30, c->head[8] = 2.5f; /* of the first row */
+    float boxes[2][SOME * 2], numbers[2][SOME], log_prob[SOME], again[SOME];
+    void *const own[] = {boxes[0], c->choice[0], numbers[0]};
+    tt_policy_sample(&c->policy, c->head, NULL, c->mask, SOME, &c->draw, own, log_prob);
+    for (size_t i = 0; i < SOME; i++) {
+        const float *head = c->head + i * OUT;
+        const tt_dist_draw_t draw = {c->draw.seed, c->draw.stream, c->who + i, c->clock + i};
+        const float held[] = {head[6], i ? head[7] : -20, i ? head[8] : 2};
+        void *const alone[] = {boxes[1] + 2 * i, c->choice[1] + i, numbers[1] + i};
+        tt_policy_sample(&shared, head, held, c->mask + 3 * i, 1, &draw, alone, &again[i]);
+    }
+    assert_memory_equal(boxes[0], boxes[1], sizeof boxes[0]);
+    assert_memory_equal(numbers[0], numbers[1], sizeof numbers[0]);
+    assert_memory_equal(c->choice[0], c->choice[1], SOME * sizeof(int32_t));
+    assert_memory_equal(log_prob, again, sizeof log_prob);
+    const void *const given[] = {boxes[0], c->choice[0], numbers[0]};
+    tt_policy_log_prob(&c->policy, c->head, NULL, c->mask, SOME, given, again);
+    assert_memory_equal(log_prob, again, sizeof log_prob);
+    tt_policy_greedy(&c->policy, c->head, c->mask, SOME, own);
+    for (size_t i = 0; i < SOME; i++)
+        assert_true(boxes[0][2 * i + 1] == c->head[i * OUT + 1] && numbers[0][i] == c->head[i * OUT + 5]);
+    s_end(c);
+}
+
 /*  What is not allowed is never drawn, and what is comes as often as its share. */
 static void test_masks_forbid(void **state)
 {
@@ -328,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_one_choice_is_dist),
         cmocka_unit_test(test_greedy),
         cmocka_unit_test(test_one_box_is_dist),
+        cmocka_unit_test(test_deviations_of_the_rows),
         cmocka_unit_test(test_masks_forbid),
         cmocka_unit_test(test_elements_are_independent),
         cmocka_unit_test(test_rows_alone),

@@ -4,6 +4,8 @@
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy
     /tmp/venv/bin/python tests/golden/torch/ppo_update.py [CASE ...]
 
+mixture_states: deviations of floats are the last numbers of the actor's head.
+
 lstm*, gru*: a layer that remembers (torch.nn.LSTM, torch.nn.GRU) before the others, one for both towers where the name has "shared", else one
 each; hidden layers behind it where it has "hidden". Minibatches are envs with all their steps.
 
@@ -81,15 +83,21 @@ def mlp(inputs, outputs, hidden=HIDDEN):
     return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs))
 
 
+def wide_of(parts):
+    return sum(size for kind, size in parts if kind == "box")
+
+
 class Parts:
     """Any space of actions: an independent distribution for each element. A bit is a Bernoulli, which is what two
     logits are; masked choices have a logit of -inf."""
 
     def __init__(self, parts, head, log_std, mask):
         self.dists, at, wide, bit = [], 0, 0, 0
+        if log_std is None:  # each row's own, at the end of its head
+            log_std = head[:, len(head[0]) - wide_of(parts):].clamp(-20, 2)
         for kind, size in parts:
             if kind == "box":
-                deviation = log_std[wide:wide + size].exp().expand(len(head), size)
+                deviation = log_std[..., wide:wide + size].exp().expand(len(head), size)
                 self.dists.append([torch.distributions.Normal(head[:, at:at + size], deviation)])
                 at, wide = at + size, wide + size
                 continue
@@ -122,12 +130,12 @@ class Parts:
 
 
 class Agent(nn.Module):
-    def __init__(self, obs, out, continuous, parts=None, shared=False):
+    def __init__(self, obs, out, continuous, parts=None, shared=False, states=False):
         super().__init__()
         self.trunk = mlp(obs, 1)[:-1] if shared else nn.Identity()
         tower = (lambda outputs: nn.Linear(HIDDEN[-1], outputs)) if shared else (lambda outputs: mlp(obs, outputs))
         self.actor, self.critic, self.parts = tower(out), tower(1), parts
-        wide = sum(size for kind, size in parts if kind == "box") if parts else out * continuous
+        wide = 0 if states else wide_of(parts) if parts else out * continuous
         self.log_std = nn.Parameter(torch.randn(wide) * 0.3) if wide else None
 
     def dist(self, obs, mask=None):
@@ -369,14 +377,14 @@ def update(agent, b, o, out):
 def write_case(name, number, **options):
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
-    o = {"parts": None, "continuous": False, "masked": False, "shared": False, "groups": False,
+    o = {"parts": None, "continuous": False, "masked": False, "shared": False, "groups": False, "states": False,
          "memory": None, "hidden": False,
          "T": 16, "N": 4, "D": 3, "A": 3, "epochs": 2, "minibatches": 4, "lr": 1e-3, "gamma": 0.97, "lambda": 0.9,
          "clip": 0.15, "entropy": 0.02, "value_coef": 0.6, "max_grad_norm": 0.4, "adam_eps": 1e-5,
          "seed": 0x1234567890ABCDEF + number, "update": 7 + number, "cleanrl": False, **options}
     torch.manual_seed(number)
     rng = np.random.default_rng(number)
-    agent = Remembering(o) if o["memory"] else Agent(o["D"], o["A"], o["continuous"], o["parts"], o["shared"])
+    agent = Remembering(o) if o["memory"] else Agent(o["D"], o["A"], o["continuous"], o["parts"], o["shared"], o["states"])
     b = make_batch(rng, agent, o)
     params = flat(agent.ordered()).astype("<f4")
     with open(os.path.join(HERE, name + ".bin"), "wb") as out:
@@ -415,6 +423,8 @@ if __name__ == "__main__":
                stale=True)
     write_case("mixture", 9, space="(discrete(3), float32[2])", parts=[("choices", [3]), ("box", 2)], A=5,
                clip_value=False, stale=True)
+    write_case("mixture_states", 21, space="(discrete(3), float32[2])", parts=[("choices", [3]), ("box", 2)], A=7,
+               states=True, clip_value=False, stale=True)
     write_case("mixture_masked", 10, space="(float32, multi_discrete(2, 4), multi_binary[2], float32[2])", A=13,
                parts=[("box", 1), ("choices", [2, 4]), ("bits", 2), ("box", 2)], masked=True, clip_value=True,
                stale=False)
