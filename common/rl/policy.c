@@ -4,10 +4,8 @@
 #include "common/base/mem.h"
 #include "common/base/vmath.h"
 
-enum {
-    SCRATCH = 1024,
-    OWN = 64
-}; /* floats on the stack; an element with more choices, and more deviations take memory */
+/*  Floats on the stack: an element with more choices takes memory, and so do more deviations. */
+enum { SCRATCH = 1024, OWN = 64 };
 
 void tt_policy_of(tt_policy_t *self, const tt_columns_t *columns)
 {

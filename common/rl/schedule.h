@@ -15,16 +15,16 @@ typedef enum {     /* order of actor.kind's choices                             
 } tt_act_t;
 
 typedef struct {
-    int kind;                    /* tt_act_t                                                       */
-    double epsilon, epsilon_end; /* ARGMAX: probability of a uniform choice, at first and later on */
-    uint64_t epsilon_rows;       /* from the one to the other in a straight line; 0 = at once      */
-    uint64_t random_rows;        /* epsilon is 1 before that row                                   */
-    float epsilon_power;         /* of env i of N: epsilon ^ (1 + epsilon_power i / (N - 1)); 0 = of all the same */
-    bool squash;                 /* SAMPLE: numbers of boxes go through tanh onto the bounds, not cut there */
-    bool state_std;     /* SAMPLE: deviations of numbers are the network's, for each row its own (common/rl/policy.h) */
-    float noisy;        /* ARGMAX: > 0: towers with a head have noisy layers (common/nn/nn.h) */
-    bool dueling;       /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
-    uint32_t quantiles; /* ARGMAX: > 0: "q" is made of so many numbers of each choice (common/nn/nn.h) */
+    int kind;                        /* tt_act_t                                                       */
+    double epsilon, epsilon_end;     /* ARGMAX: probability of a uniform choice, at first and later on */
+    uint64_t epsilon_rows;           /* from the one to the other in a straight line; 0 = at once      */
+    uint64_t random_rows;            /* epsilon is 1 before that row                                   */
+    float epsilon_power;             /* of env i of N: epsilon ^ (1 + epsilon_power i / (N - 1)); 0 = of all the same */
+    bool squash;                     /* SAMPLE: numbers of boxes go through tanh onto the bounds, not cut there */
+    bool state_std;                  /* SAMPLE: deviations of numbers come from the network (policy.h) */
+    float noisy;                     /* ARGMAX: > 0: towers with a head have noisy layers (common/nn/nn.h) */
+    bool dueling;                    /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
+    uint32_t quantiles;              /* ARGMAX: > 0: "q" is made of so many numbers of each choice (common/nn/nn.h) */
     char groups[TT_GROUPS_TEXT_MAX]; /* parts of the weights, in words (common/job/groups.h); "" = one */
 } tt_actor_t;
 

@@ -32,6 +32,7 @@ def s_draw(rng):
         "network.activation": rng.choice(("tanh", "relu")),
         "network.init": rng.choice(("orthogonal", "uniform")),
         "network.rnn": rng.choice(("none", "none", "lstm", "gru")),
+        "network.rnn_size": 16,  # 256 shards of the default's are 256 times 100,000 numbers to be added up in each step
         "network.shared": rng.choice(("true", "false")),
         "normalize.obs": rng.choice(("true", "false")),
         "normalize.reward": rng.choice(("true", "false")),

@@ -10,7 +10,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 from rig import BATCH, ENDLESS, JOB, SOURCE, check, equal, main, steps, wait_for
 
-MORE = steps(20_000)  # after resume
+MORE = max(steps(20_000), 10_000)  # after resume; so many have a hundred episodes
 DATA, NO_INPUT, USAGE, CONFIG = 65, 66, 64, 78
 
 
