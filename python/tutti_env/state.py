@@ -213,7 +213,7 @@ class Copy:
 
     def load(self, data):
         held, _ = self._look()
-        known = {(number, None): layer for number, layer in enumerate(self.layers)} | held
+        known = {**{(number, None): layer for number, layer in enumerate(self.layers)}, **held}
         try:
             rest, states = _Reader(io.BytesIO(data), known, self.roots).load()
             if len(rest) != len(self.layers):

@@ -18,6 +18,8 @@ def later(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in LATER:
             yield node.lineno, node.attr
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) and {type(node.left), type(node.right)} & {ast.Dict, ast.DictComp}:
+            yield node.lineno, "|"
         if isinstance(node, ast.Call) and any(word.arg == "strict" for word in node.keywords) and getattr(node.func, "id", "") == "zip":
             yield node.lineno, "strict"
 
@@ -39,7 +41,7 @@ class Python(unittest.TestCase):
             self.assertNotIsInstance(node, (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.AsyncFunctionDef, ast.Starred))
 
     def test_the_test(self):
-        for text in ("import functools\n@functools.cache\ndef f(): pass\n", "zip(a, b, strict=True)\n", "'ab'.removeprefix('a')\n"):
+        for text in ("import functools\n@functools.cache\ndef f(): pass\n", "zip(a, b, strict=True)\n", "{1: 2} | a\n", "'ab'.removeprefix('a')\n"):
             self.assertEqual(len(list(later(ast.parse(text)))), 1, text)
         with self.assertRaises(SyntaxError):
             ast.parse("match a:\n  case 1: pass\n", feature_version=(3, 8))
