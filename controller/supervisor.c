@@ -100,20 +100,28 @@ static char *s_result(const supervisor_t *self)
     return out;
 }
 
-/*  A coordinator that failed has not crashed if it has written why the run has: its word to us may have come too late. */
-static void s_ask_why(supervisor_t *self, const tt_replica_event_t *event)
+/*  Has it written that the run failed, and why? */
+static bool s_read_why(const supervisor_t *self)
 {
-    char *text = event->exit_code && !event->signal && !self->ending ? s_result(self) : NULL;
+    char *text = s_result(self);
     json_t *result = text ? json_loads(text, 0, NULL) : NULL;
     const char *status = json_string_value(json_object_get(result, "status"));
     const char *reason = json_string_value(json_object_get(result, "reason"));
-    if (status && strcmp(status, "failed") == 0) {
+    const bool failed = status && strcmp(status, "failed") == 0;
+    if (failed)
         snprintf(self->out->reason, sizeof self->out->reason, "%.1000s", reason ? reason : "");
+    json_decref(result);
+    free(text);
+    return failed;
+}
+
+/*  A coordinator that failed has not crashed if it has written why the run has: its word to us may have come too late. */
+static void s_ask_why(supervisor_t *self, const tt_replica_event_t *event)
+{
+    if (event->exit_code && !event->signal && !self->ending && s_read_why(self)) {
         self->out->exit_code = event->exit_code;
         s_wind_down(self);
     }
-    json_decref(result);
-    free(text);
 }
 
 static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event)
@@ -421,7 +429,9 @@ static void s_say_why(supervisor_t *self, const char *reason)
         out->exit_code = tt_status_exit_code(TT_IO);
         return;
     }
-    if (!out->reason[0])
+    /* a run that ends at once does so before our link stands: what the coordinator heard from whoever failed says more than the
+       end of its process */
+    if (!out->reason[0] && !(s_read_why(self) && out->reason[0]))
         s_explain(self, reason);
     if (tt_rundir_full(self->opts->run))
         s_blame_disk(out);

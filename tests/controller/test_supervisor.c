@@ -21,6 +21,7 @@ typedef struct {
     bool speaks;   /* or is stopped when it has spoken to us              */
     size_t silent; /* of them, how many were found so                     */
     bool fails;    /* they write that the run has failed, and end without a word to us */
+    bool worker;   /* a worker of theirs ends with 79, and they write why when they are told to end, as silently */
     bool stop;     /* SIGTERM when the first one runs                     */
     bool move;     /* the run's directory then; another run takes its place if `taken` */
     bool taken;
@@ -141,6 +142,12 @@ static const char s_failing[] =
     "echo $$ >> $TT_RUN_DIR/starts; "
     "echo '{\"status\": \"failed\", \"reason\": \"no card\"}' > $TT_RUN_DIR/result.json; exit 69";
 
+/*  It hears of a worker's end before we could tell it, and why. */
+static const char s_knowing[] =
+    "trap 'exit 79' TERM; echo '{\"status\": \"failed\", \"reason\": \"worker/0: diverged\"}' > "
+    "$TT_RUN_DIR/result.json; echo $$ >> $TT_RUN_DIR/starts; while :; do sleep 0.01; done";
+static const char s_worker[] = "until [ -s $TT_RUN_DIR/starts ]; do sleep 0.01; done; exit 79";
+
 /*  Its first coordinators note that they have begun, and neither say a word nor hear SIGTERM. */
 static tt_outcome_t s_supervise(watch_t *self)
 {
@@ -152,15 +159,24 @@ static tt_outcome_t s_supervise(watch_t *self)
         self->real ? self->mute : 1000);
     if (self->fails)
         snprintf(script, sizeof script, "%s", s_failing);
+    if (self->worker)
+        snprintf(script, sizeof script, "%s", s_knowing);
     char *command[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", script, NULL};
-    tt_role_t role = {.name = (char *)(uintptr_t) "coordinator",
-        .replicas = 1,
-        .max_replicas = 1,
-        .restart = TT_RESTART_ON_FAILURE,
-        .backoff_limit = 5,
-        .decides_job = true,
-        .template_ = {.command = command}};
-    tt_job_t job = {.name = (char *)(uintptr_t) "job", .roles = &role, .role_count = 1};
+    char *work[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)s_worker, NULL};
+    tt_role_t roles[] = {{.name = (char *)(uintptr_t) "coordinator",
+                             .replicas = 1,
+                             .max_replicas = 1,
+                             .restart = TT_RESTART_ON_FAILURE,
+                             .backoff_limit = 5,
+                             .decides_job = true,
+                             .template_ = {.command = command}},
+        {.name = (char *)(uintptr_t) "learner",
+            .replicas = 1,
+            .max_replicas = 1,
+            .restart = TT_RESTART_ON_FAILURE,
+            .backoff_limit = 5,
+            .template_ = {.command = work}}};
+    tt_job_t job = {.name = (char *)(uintptr_t) "job", .roles = roles, .role_count = self->worker ? 2 : 1};
     const tt_supervise_opts_t opts = {.run = &self->run,
         .lock = self->lock,
         .job = &job,
@@ -247,6 +263,17 @@ static void test_a_run_that_failed_before_it_was_heard(void **state)
     assert_string_equal(out.reason, "no card");
 }
 
+/*  The end of a worker is final, and is seen before the coordinator's word for it has come: that is in its file. */
+static void test_a_worker_whose_end_was_explained(void **state)
+{
+    watch_t *self = *state;
+    self->worker = true;
+    const tt_outcome_t out = s_supervise(self);
+    assert_int_equal(out.phase, TT_JOB_FAILED);
+    assert_int_equal(out.exit_code, 79);
+    assert_string_equal(out.reason, "worker/0: diverged");
+}
+
 static void s_expect_gone(watch_t *self, const tt_outcome_t *out)
 {
     assert_true(self->moved);
@@ -292,6 +319,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_whose_directory_is_moved_ends, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_another_run_in_its_place_is_left_alone, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_failed_before_it_was_heard, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_worker_whose_end_was_explained, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
