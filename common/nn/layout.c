@@ -62,7 +62,7 @@ static uint32_t s_in(const tt_net_spec_t *spec, const tt_tower_t *tower, uint32_
 {
     if (layer) /* of a recurrent one: what it carries */
         return tower->hidden[layer - 1];
-    return tower->from ? s_width(spec, tower->from - 1) : spec->obs;
+    return tower->from ? s_width(spec, tower->from - 1) : spec->obs + (tower->action ? spec->action : 0);
 }
 
 static uint32_t s_units(const tt_tower_t *tower, uint32_t layer)
@@ -230,7 +230,8 @@ static size_t s_name_mlp(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *ten
     }
     if (tower->log_std) {
         tensors[count] = (tt_tensor_t){.kind = TT_TENSOR_VECTOR, .rows = 1, .cols = tower->log_std};
-        snprintf(tensors[count].name, sizeof tensors[count].name, "%s.log_std", tower->name);
+        snprintf(tensors[count].name, sizeof tensors[count].name, "%s.%s", tower->name,
+            tower->log_alpha ? "log_alpha" : "log_std");
         count++;
     }
     return count + s_name_deviations(spec, t, tensors, tensors + count);

@@ -29,3 +29,10 @@ typedef struct {
  *  input[i]: the rows of table i side by side, by the numbers in block->row, or one row for all; NULL where the pass has
  *  none. */
 typedef void (*tt_loss_fn)(const void *params, const void *const *input, const tt_loss_block_t *block);
+
+/*  A draw: an action for each row, made of the head of one stage, before the stages that read it are forwarded: only that stage's entries of
+ *  the block are there. action: [spec.action][TT_BLOCK] out. Pure, as a loss is: what is random about it comes from a table.
+ *  And its way back: what came to the action, d_action, is added to the stage's d_head, which the loss has written by then. */
+typedef void (*tt_draw_fn)(const void *params, const void *const *input, const tt_loss_block_t *block, float *action);
+typedef void (*tt_draw_back_fn)(
+    const void *params, const void *const *input, const tt_loss_block_t *block, const float *d_action);

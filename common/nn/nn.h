@@ -3,7 +3,8 @@
  *  A network is a list of *towers*: MLPs that read the observation, or the last layer of an earlier tower without a
  *  head (a *trunk*); *encoders*, trunks made of layers of any kind (convolutions ...), which read pictures; *recurrent*
  *  towers, trunks that remember: what they carry goes from a step of an env to the next; and *dueling*
- *  towers, which have no parameters and make values of choices of the heads of two others.
+ *  towers, which have no parameters and make values of choices of the heads of two others. A tower may read an *action* beside the
+ *  observation, which a pass gives or draws from the head of another.
  *  Towers lie in *groups*, contiguous parts of the vector with an optimiser, a step counter and a clip of
  *  their own. A *set* is a copy of the vector: set 0 is trained, others follow it (target networks).
  *
@@ -120,6 +121,8 @@ typedef struct {
     tt_nn_activation_t activation;
     uint32_t out;     /* A: floats of the head (logits, means, values); 0 = no head: a trunk       */
     uint32_t log_std; /* L: floats of <name>.log_std beside it, at most A; 0 = there is none       */
+    bool log_alpha;   /* they are no deviations, and called <name>.log_alpha: weights of its loss  */
+    bool action;      /* MLP with hidden layers: behind the observation it reads an action; seen in passes alone */
     uint32_t group;   /* 0 for the first tower; then that of the tower before, or one more         */
     tt_tower_kind_t kind;
     float
@@ -140,6 +143,7 @@ typedef struct {
 
 typedef struct {
     uint32_t obs;     /* D >= 1: elements of all parts                                   */
+    uint32_t action;  /* numbers of the action that towers with `action` read            */
     tt_stack_t stack; /* of tables whose rows are made of frames; none at first          */
     uint32_t parts;   /* 0: one, of D floats                                             */
     tt_part_t part[TT_PARTS_MAX];
@@ -153,6 +157,11 @@ typedef struct {
     uint32_t ride; /* floats behind the statistics that ride on the sum of a gradient */
     tt_nn_init_t init;
 } tt_net_spec_t;
+
+/*  "actor" with one weight of its loss (log_alpha), in group 0; "q1" and "q2", a value each of the observation and an action of so many
+ *  numbers, in group 1. */
+tt_net_spec_t tt_net_soft_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out, uint32_t action);
 
 /*  The usual pair: "actor" with log_std and "critic" with one value, apart from one another, in one group. Like any other
  *  it is checked by tt_net_new. */
@@ -294,11 +303,16 @@ tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t se
 typedef enum { TT_AT, TT_NEXT } tt_frame_t;
 enum { TT_FRAMES = 2 };
 
+/*  Which action a tower reads that reads one: that of a table of the pass, or what was drawn. */
+typedef enum { TT_ACTION_NONE, TT_ACTION_GIVEN, TT_ACTION_DRAWN } tt_action_t;
+
 /*  One forward: of a tower with a head, with the parameters of a set, from one frame. A dueling tower and one that it reads are
- *  not trained in one objective: a head has one source of gradient. */
+ *  not trained in one objective: a head has one source of gradient. Stages of one set and frame read the same action. */
 typedef struct {
     uint8_t tower, set, frame; /* frame: tt_frame_t                                              */
     bool grad;                 /* train it: set 0 and TT_AT only                                 */
+    uint8_t action;            /* tt_action_t                                                    */
+    bool through; /* DRAWN, set 0, TT_AT: the gradient of its head goes through it to the draw; it is not trained */
 } tt_stage_t;
 
 /*  Forwards, a loss on all their heads, and the way back through those that are trained. */
@@ -307,6 +321,10 @@ typedef struct {
     uint32_t stages; /* 1 .. TT_STAGES_MAX, no two alike */
     tt_stage_t stage[TT_STAGES_MAX];
     tt_loss_fn loss;
+    uint8_t given;          /* the input whose rows are the actions that are GIVEN: spec.action floats             */
+    uint8_t source;         /* the stage that is drawn from; if it is trained, all stages are of set 0 and TT_AT   */
+    tt_draw_fn draw;        /* NULL: nothing is drawn                                                       */
+    tt_draw_back_fn d_draw; /* where a stage is `through`                                                  */
 } tt_objective_t;
 
 /*  TT_INVALID: the network has no such stages (the text says which); tt_net_gradients says the same. Of a recurrent network all are of

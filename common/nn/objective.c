@@ -24,6 +24,58 @@ static tt_status_t s_check_sources(const tt_objective_t *objective, const tt_net
     return TT_OK;
 }
 
+static bool s_is_trained_view(const tt_stage_t *stage)
+{
+    return stage->set == 0 && stage->frame == TT_AT;
+}
+
+/*  What a stage's tower reads beside the observation. */
+static tt_status_t s_check_action(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
+{
+    const tt_stage_t *stage = &objective->stage[s];
+    const char *tower = spec->tower[stage->tower].name;
+    if ((stage->action != TT_ACTION_NONE) != spec->tower[stage->tower].action)
+        return tt_err(TT_INVALID, "objective %s: stage %u: %s reads %s action", objective->name, s, tower,
+            spec->tower[stage->tower].action ? "an" : "no");
+    if (stage->action == TT_ACTION_DRAWN && !objective->draw)
+        return tt_err(TT_INVALID, "objective %s: stage %u reads what is drawn, and nothing is", objective->name, s);
+    if (stage->action == TT_ACTION_GIVEN && objective->given >= TT_INPUTS_MAX)
+        return tt_err(TT_INVALID, "objective %s: stage %u reads the actions of input %u; at most %d are possible",
+            objective->name, s, objective->given, TT_INPUTS_MAX);
+    if (stage->through && (stage->grad || stage->action != TT_ACTION_DRAWN || !objective->d_draw ||
+                              !s_is_trained_view(stage) || !objective->stage[objective->source].grad))
+        return tt_err(TT_INVALID,
+            "objective %s: stage %u: a gradient goes through %s only to what was drawn from a stage that is trained, "
+            "of set 0 and the row's own frame",
+            objective->name, s, tower);
+    for (uint32_t before = 0; before < s; before++) {
+        const tt_stage_t *other = &objective->stage[before];
+        if (stage->action && other->action && stage->action != other->action && stage->set == other->set &&
+            stage->frame == other->frame)
+            return tt_err(TT_INVALID, "objective %s: stages %u and %u see one set and frame with two actions",
+                objective->name, before, s);
+    }
+    return TT_OK;
+}
+
+/*  The way back through what is drawn from finds its forward as it was. */
+static tt_status_t s_check_draw(const tt_objective_t *objective, const tt_net_spec_t *spec)
+{
+    if (!objective->draw)
+        return TT_OK;
+    if (tt_net_carry(spec))
+        return tt_err(TT_INVALID, "objective %s: nothing is drawn from a network that recurs", objective->name);
+    if (objective->source >= objective->stages || objective->stage[objective->source].action)
+        return tt_err(TT_INVALID, "objective %s: it draws from stage %u of %u, which must read no action",
+            objective->name, objective->source, objective->stages);
+    for (uint32_t s = 0; objective->stage[objective->source].grad && s < objective->stages; s++)
+        if (!s_is_trained_view(&objective->stage[s]))
+            return tt_err(TT_INVALID,
+                "objective %s: stage %u is not of set 0 and the row's own frame, and what is drawn from is trained",
+                objective->name, s);
+    return TT_OK;
+}
+
 static tt_status_t s_check_stage(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
 {
     const tt_stage_t *stage = &objective->stage[s];
@@ -41,6 +93,7 @@ static tt_status_t s_check_stage(const tt_objective_t *objective, uint32_t s, co
     if (stage->grad && (stage->set != 0 || stage->frame != TT_AT))
         return tt_err(TT_INVALID, "objective %s: stage %u trains %s: only set 0 and the row's own frame can be",
             objective->name, s, tower);
+    TT_TRY(s_check_action(objective, s, spec));
     if (tt_net_carry(spec) && (stage->set != 0 || stage->frame != TT_AT))
         return tt_err(TT_INVALID,
             "objective %s: stage %u: a network that recurs is seen in set 0 and the row's own frame alone",
@@ -57,6 +110,7 @@ tt_status_t tt_objective_check(const tt_objective_t *objective, const tt_net_spe
     if (objective->stages < 1 || objective->stages > TT_STAGES_MAX)
         return tt_err(TT_INVALID, "objective %s: %u stages; 1 to %d are possible", objective->name, objective->stages,
             TT_STAGES_MAX);
+    TT_TRY(s_check_draw(objective, spec));
     for (uint32_t s = 0; s < objective->stages; s++)
         TT_TRY(s_check_stage(objective, s, spec));
     return s_check_sources(objective, spec);

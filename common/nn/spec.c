@@ -37,6 +37,23 @@ tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidde
     return spec;
 }
 
+tt_net_spec_t tt_net_soft_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out, uint32_t action)
+{
+    tt_net_spec_t spec = {.obs = obs, .action = action, .towers = 3};
+    spec.tower[0] = s_layers("actor", hidden, hidden_count, activation);
+    spec.tower[0].out = out;
+    spec.tower[0].log_std = 1;
+    spec.tower[0].log_alpha = true;
+    for (uint32_t q = 1; q <= 2; q++) {
+        spec.tower[q] = s_layers(q == 1 ? "q1" : "q2", hidden, hidden_count, activation);
+        spec.tower[q].out = 1;
+        spec.tower[q].group = 1;
+        spec.tower[q].action = true;
+    }
+    return spec;
+}
+
 tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
     tt_nn_activation_t activation, uint32_t out)
 {
@@ -351,6 +368,23 @@ static tt_status_t s_check_dueling(const tt_net_spec_t *spec, uint32_t t)
     return TT_OK;
 }
 
+/*  It has a layer of its own on both, and nothing in between. */
+static tt_status_t s_check_action(const tt_net_spec_t *spec, const tt_tower_t *tower)
+{
+    if (tower->from)
+        return tt_err(TT_INVALID, "network: %s reads an action beside the observation, and %s beside neither",
+            tower->name, spec->tower[tower->from - 1].name);
+    if (!tower->hidden_count || !tower->out || tower->noise > 0)
+        return tt_err(TT_INVALID,
+            "network: %s reads an action: it needs hidden layers and a head, and has no noisy layers", tower->name);
+    if (spec->action < 1 || spec->action > TT_UNITS_MAX - spec->obs)
+        return tt_err(TT_INVALID,
+            "network: %s reads an observation of %u numbers and an action of %u; 1 to %d of both "
+            "are possible",
+            tower->name, spec->obs, spec->action, TT_UNITS_MAX);
+    return TT_OK;
+}
+
 static tt_status_t s_check_layers(const tt_net_spec_t *spec, uint32_t t)
 {
     const tt_tower_t *tower = &spec->tower[t];
@@ -363,7 +397,8 @@ static tt_status_t s_check_layers(const tt_net_spec_t *spec, uint32_t t)
         TT_TRY(s_check_units(tower->name, ": hidden layer ", l + 1, tower->hidden[l]));
     if (tower->activation != TT_NN_TANH && tower->activation != TT_NN_RELU)
         return tt_err(TT_INVALID, "network: %s: activation %d is unknown", tower->name, (int)tower->activation);
-    return s_check_from(spec, t);
+    TT_TRY(s_check_from(spec, t));
+    return tower->action ? s_check_action(spec, tower) : TT_OK;
 }
 
 /*  What it reads remembers nothing: otherwise a step of the one would wait for a step of the other. */
@@ -397,6 +432,8 @@ static tt_status_t s_check_tower(const tt_net_spec_t *spec, uint32_t t)
         return s_check_units(tower->name, ": the output", 0, tower->out);
     if (tower->out == 0 && tower->hidden_count == 0 && tower->kind != TT_TOWER_ENCODER)
         return tt_err(TT_INVALID, "network: %s has neither hidden layers nor an output", tower->name);
+    if (tower->action && tower->kind != TT_TOWER_MLP)
+        return tt_err(TT_INVALID, "network: %s reads an action, which only layers of its own can", tower->name);
     if ((size_t)tower->kind >= TT_COUNT(s_checks))
         return tt_err(TT_INVALID, "network: %s: kind %d is unknown", tower->name, (int)tower->kind);
     if (!(tower->noise >= 0 && tower->noise <= TT_NOISE_MAX) || (tower->noise > 0 && tower->kind != TT_TOWER_MLP))

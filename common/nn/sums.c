@@ -51,6 +51,11 @@ static tt_status_t s_check_tables(const tt_pass_t *pass, const tt_net_spec_t *sp
     const size_t row = tt_net_row_bytes(spec);
     for (uint32_t f = 0; f < TT_FRAMES; f++)
         TT_CHECK(!pass->obs[f] || pass->obs[f]->bytes == row);
+    for (uint32_t s = 0; s < objective->stages; s++)
+        if (objective->stage[s].action == TT_ACTION_GIVEN &&
+            (!pass->input[objective->given] || pass->input[objective->given]->bytes != spec->action * sizeof(float)))
+            return tt_err(TT_INVALID, "objective %s: stage %u reads actions of %u numbers, and input %u has none",
+                objective->name, s, spec->action, objective->given);
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
         if (pass->input[i] && !pass->input[i]->side_by_side)
             return tt_err(TT_INVALID, "objective %s: the rows of input %u do not lie side by side (tt_table_put)",

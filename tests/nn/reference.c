@@ -50,8 +50,7 @@ static void add_noise(const reference_t *self, const tt_tensor_t *w, const doubl
     free(in);
 }
 
-/*  x[in] -> out; what a head gives, or a trunk's last layer. */
-static void run_layers(const reference_t *self, uint32_t t, const double *params, double *x)
+void reference_layers(const reference_t *self, uint32_t t, const double *params, double *x)
 {
     const tt_tower_t *tower = &self->spec->tower[t];
     double *y = malloc((1 << 12) * sizeof *y);
@@ -130,7 +129,7 @@ static void run_tower(const reference_t *self, uint32_t t, const double *params,
     if (tt_tower_recurs(tower->kind))
         run_recurrent(self, t, params, x);
     else
-        run_layers(self, t, params, x);
+        reference_layers(self, t, params, x);
 }
 
 /*  In `out` the heads of the towers before it stand one behind the other. */

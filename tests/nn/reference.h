@@ -14,6 +14,9 @@ typedef struct {
 /*  What encoder t gives; returns how many numbers. */
 size_t reference_encoder(const reference_t *self, uint32_t t, const double *params, const float *obs, double *out);
 
+/*  x[in] through the layers of a tower, in place: what its head gives, or a trunk's last layer. x: room for 4096. */
+void reference_layers(const reference_t *self, uint32_t t, const double *params, double *x);
+
 /*  out[fixture_outs] of one observation, tower after tower. */
 void reference_forward(const reference_t *self, const double *params, const float *obs, double *out);
 

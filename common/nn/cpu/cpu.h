@@ -49,6 +49,7 @@ typedef struct {
     uint32_t chain; /* the towers whose forward its own takes, as bits: itself and the trunks before it */
     uint32_t near;  /* the same, but none before a recurrent one                                        */
     bool reads_obs; /* else it reads the trunk `from`                          */
+    bool action;    /* and an action, behind the observation                   */
     uint32_t from;
     bool made, mean; /* it is made of what the heads of these two gave, or of the one that both are */
     uint32_t value, advantage;
@@ -69,9 +70,11 @@ enum { CPU_VIEWS = TT_FRAMES * TT_SETS_MAX };
 /*  What one row block needs; one for each lane. Columns: [outs][TT_BLOCK]. Views take turns in x and hidden, the trained
  *  one last; only what heads gave is kept of each. */
 typedef struct {
-    float *memory; /* owned; the rest points into it        */
-    float *x;      /* [TT_BLOCK][obs16]; NULL: nobody reads it */
-    void *stacked; /* [TT_BLOCK][net->stacked] rows made of frames; NULL: the spec has no stack */
+    float *memory;            /* owned; the rest points into it        */
+    float *x;                 /* [TT_BLOCK][obs16]; NULL: nobody reads it */
+    float *joined;            /* [TT_BLOCK][joined16] the same and an action behind it; NULL: as above  */
+    float *action, *d_action; /* columns, of what is drawn; NULL: as above                    */
+    void *stacked;            /* [TT_BLOCK][net->stacked] rows made of frames; NULL: the spec has no stack */
     float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [TT_BLOCK][out16]                     */
     float *out[CPU_VIEWS][TT_TOWERS_MAX];        /* columns                               */
     float *d_out[TT_TOWERS_MAX];                 /* columns                               */
@@ -93,10 +96,10 @@ typedef struct {
     bool parts;                /* rows are not simply D floats             */
     bool bits; /* rows are bytes that nobody divides, most of them 0: layers that read them do so where they lie */
     bool flat; /* lane->x is read: a tower reads the observation as one vector of floats */
-    size_t obs16;
-    size_t stacked;     /* bytes of a row in a lane, whole vectors */
-    uint32_t recurrent; /* towers, as bits                         */
-    size_t carry;       /* floats that a row carries               */
+    size_t obs16, joined16; /* joined16: of an observation and an action; 0: nobody reads both */
+    size_t stacked;         /* bytes of a row in a lane, whole vectors */
+    uint32_t recurrent;     /* towers, as bits                         */
+    size_t carry;           /* floats that a row carries               */
     uint32_t
         back[TT_TOWERS_MAX]; /* the way back: those made of others; then readers in their order, then their trunk */
     cpu_tower_t (*tower)[TT_TOWERS_MAX]; /* owned; by set */
@@ -154,6 +157,16 @@ void cpu_layer_input_grad(const cpu_block_t *block, const cpu_layer_t *layer, tt
 /*  When a shard ends: what stood transposed goes to its place. */
 void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad);
 
+/*  The gradient of layer l's input (l = layers: the head's), with the derivative of the activation that gave it. d: what came to the
+ *  layer's output; of the head, lane->d_out. */
+void cpu_tower_input_grad(const cpu_block_t *block, uint32_t t, uint32_t l, const float *d, float *d_input);
+
+/*  action.c: lane->joined gets an action behind the observation: that of lane->action or, not NULL, of rows of floats by their
+ *  numbers. And the way back from the head of tower t to the drawn action that it read, which changes no gradient of its own:
+ *  lane->d_action is written, or `more`: added to. */
+void cpu_join(const cpu_block_t *block, const float *given, const uint32_t *row);
+void cpu_tower_through(const cpu_block_t *block, uint32_t t, bool more);
+
 /*  dueling.c: what a dueling tower makes of two heads, q[a] = v + (adv[a] - mean adv), and back. Columns of TT_BLOCK rows; a
  *  mean is one chain over a, divided by their number. Plain C is enough: each operation is one rounding, whatever vectors a
  *  compiler makes of it. */
@@ -192,8 +205,10 @@ typedef struct {
     const tt_net_t *net;
     const tt_pass_t *pass;
     uint32_t forward[CPU_VIEWS];
+    uint8_t action[CPU_VIEWS]; /* tt_action_t: what its towers read that read one  */
     uint32_t back;
-    uint32_t near; /* towers that the stages take without what comes before recurrent ones */
+    uint32_t through; /* towers through which gradients go to what was drawn */
+    uint32_t near;    /* towers that the stages take without what comes before recurrent ones */
     const void *input[TT_INPUTS_MAX];
 } cpu_plan_t;
 

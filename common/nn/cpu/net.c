@@ -112,6 +112,7 @@ static const tt_tensor_t *s_build_tower(
     tower->backward = tanh ? TT_GEMM_D_TANH : TT_GEMM_D_RELU;
     tower->group = spec->group;
     tower->reads_obs = spec->from == 0;
+    tower->action = spec->action;
     tower->from = tower->reads_obs ? 0 : spec->from - 1;
     tower->chain = 1u << t | (tower->reads_obs ? 0 : towers[tower->from].chain);
     tower->near = 1u << t | (tower->reads_obs || tt_tower_recurs(spec->kind) ? 0 : towers[tower->from].near);
@@ -123,7 +124,7 @@ static const tt_tensor_t *s_build_tower(
     const float *weights = cpu_noise_weights(net, set, t);
     for (uint32_t l = 0; l < tower->layers; l++)
         cpu_layer_build(&tower->layer[l], net->device, &tensors[2 * l], &tensors[2 * l + 1], weights,
-            set == 0 && (l > 0 || !tower->reads_obs));
+            set == 0 && (l > 0 || !tower->reads_obs || tower->action));
     if (spec->out)
         s_build_head(tower, net->device, &tensors[2 * tower->layers], &tensors[2 * tower->layers + 1]);
     tower->gives16 = tower->layers ? tower->layer[tower->layers - 1].out16 : 0;
@@ -206,13 +207,19 @@ static size_t s_widest(const tt_net_t *net, const cpu_net_t *self)
         for (uint32_t l = 0; l < tower->layers; l++)
             widest = tower->layer[l].out16 > widest ? tower->layer[l].out16 : widest;
     }
-    return widest;
+    const size_t panels = self->joined16 ? self->joined16 - net->spec.obs / 16 * 16 : 0; /* action.c */
+    return panels > widest ? panels : widest;
 }
 
 static size_t s_carve_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t *lane)
 {
     size_t at = 0;
     lane->x = self->flat ? cpu_carve(lane, &at, TT_BLOCK * self->obs16) : NULL;
+    if (self->joined16) {
+        lane->joined = cpu_carve(lane, &at, TT_BLOCK * self->joined16);
+        lane->action = cpu_carve(lane, &at, TT_BLOCK * net->spec.action);
+        lane->d_action = cpu_carve(lane, &at, TT_BLOCK * net->spec.action);
+    }
     if (net->spec.stack.frames > 1)
         lane->stacked = cpu_carve(lane, &at, TT_BLOCK * self->stacked / sizeof(float));
     for (uint32_t t = 0; t < net->spec.towers; t++) {
@@ -262,7 +269,7 @@ static bool s_has_flat(const tt_net_spec_t *spec)
     for (uint32_t t = 0; t < spec->towers; t++) {
         const tt_tower_t *tower = &spec->tower[t];
         const bool reads = (tower->kind == TT_TOWER_MLP || tt_tower_recurs(tower->kind)) && tower->from == 0;
-        flat |= reads && !(s_has_bits(spec) && tower->hidden_count);
+        flat |= reads && (tower->action || !(s_has_bits(spec) && tower->hidden_count));
     }
     return flat;
 }
@@ -276,6 +283,9 @@ tt_status_t cpu_net_new(tt_net_t *net)
     self->bits = s_has_bits(&net->spec);
     self->flat = s_has_flat(&net->spec);
     self->obs16 = s_whole(net->spec.obs);
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (net->spec.tower[t].action)
+            self->joined16 = s_whole((size_t)net->spec.obs + net->spec.action);
     self->stacked = tt_align(tt_net_row_bytes(&net->spec), 64);
     for (uint32_t t = 0; t < net->spec.towers; t++)
         self->recurrent |= (uint32_t)tt_tower_recurs(net->spec.tower[t].kind) << t;

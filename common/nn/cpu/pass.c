@@ -18,26 +18,16 @@ void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
     for (uint32_t s = 0; pass->rows && s < objective->stages; s++) {
         const tt_stage_t *stage = &objective->stage[s];
         const uint32_t chain = impl->tower[0][stage->tower].chain;
-        self->forward[s_view(stage)] |= chain;
+        if (!(objective->draw && s == objective->source)) /* that one comes before all (s_draw) */
+            self->forward[s_view(stage)] |= chain;
+        if (stage->action)
+            self->action[s_view(stage)] = stage->action;
+        self->through |= (uint32_t)stage->through << stage->tower;
         self->near |= impl->tower[0][stage->tower].near;
         self->back |= stage->grad ? chain : 0;
     }
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
         self->input[i] = pass->input[i] ? pass->input[i]->rows : NULL;
-}
-
-static void s_forward_views(const cpu_plan_t *plan, cpu_block_t *block, const uint32_t *row)
-{
-    uint32_t gathered = TT_FRAMES;
-    for (uint32_t view = CPU_VIEWS; view-- > 0;) {
-        const uint32_t frame = view / TT_SETS_MAX;
-        if (!plan->forward[view])
-            continue;
-        if (frame != gathered)
-            cpu_gather(block, plan->pass->obs[frame], row, 0);
-        gathered = frame;
-        cpu_towers_forward(block, view, plan->forward[view]);
-    }
 }
 
 /*  The rows behind the last one hold what the bias made of them: the loss is promised zeros. */
@@ -55,10 +45,66 @@ static void s_show_stage(
     float *head = block->lane->out[s_view(stage)][t];
     s_clear_behind(head, block->net->tower[0][t].outs, block->rows);
     out->head[s] = head;
-    out->d_head[s] = stage->grad ? block->lane->d_out[t] : NULL;
+    out->d_head[s] = stage->grad || stage->through ? block->lane->d_out[t] : NULL;
     if (net->spec.tower[t].log_std) {
         out->log_std[s] = net->params[stage->set] + net->log_std_at[t];
         out->d_log_std[s] = stage->grad ? block->grad + net->log_std_at[t] : NULL;
+    }
+}
+
+/*  The block as a draw sees it. */
+static tt_loss_block_t s_show_source(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row)
+{
+    const uint32_t source = plan->pass->objective->source;
+    tt_loss_block_t out = {.rows = (uint32_t)block->rows, .row = row};
+    s_show_stage(plan->net, block, &plan->pass->objective->stage[source], source, &out);
+    return out;
+}
+
+/*  The action that later forwards read. Returns the frame whose rows were gathered for it. */
+static uint32_t s_draw(const cpu_plan_t *plan, cpu_block_t *block, const uint32_t *row)
+{
+    const tt_objective_t *objective = plan->pass->objective;
+    const tt_stage_t *stage = &objective->stage[objective->source];
+    if (!objective->draw)
+        return TT_FRAMES;
+    cpu_gather(block, plan->pass->obs[stage->frame], row, 0);
+    cpu_towers_forward(block, s_view(stage), block->net->tower[0][stage->tower].chain);
+    const tt_loss_block_t shown = s_show_source(plan, block, row);
+    objective->draw(plan->pass->params, plan->input, &shown, block->lane->action);
+    return stage->frame;
+}
+
+/*  And back through those who read it, to what was drawn from. */
+static void s_back_to_source(const cpu_plan_t *plan, cpu_block_t *block, const uint32_t *row)
+{
+    const tt_objective_t *objective = plan->pass->objective;
+    bool more = false;
+    for (uint32_t t = 0; plan->through >> t; t++)
+        if (plan->through >> t & 1) {
+            cpu_tower_through(block, t, more);
+            more = true;
+        }
+    if (more) {
+        const tt_loss_block_t shown = s_show_source(plan, block, row);
+        objective->d_draw(plan->pass->params, plan->input, &shown, block->lane->d_action);
+    }
+}
+
+static void s_forward_views(const cpu_plan_t *plan, cpu_block_t *block, const uint32_t *row)
+{
+    uint32_t gathered = s_draw(plan, block, row);
+    for (uint32_t view = CPU_VIEWS; view-- > 0;) {
+        const uint32_t frame = view / TT_SETS_MAX;
+        if (!plan->forward[view])
+            continue;
+        if (frame != gathered)
+            cpu_gather(block, plan->pass->obs[frame], row, 0);
+        gathered = frame;
+        if (plan->action[view])
+            cpu_join(
+                block, plan->action[view] == TT_ACTION_GIVEN ? plan->input[plan->pass->objective->given] : NULL, row);
+        cpu_towers_forward(block, view, plan->forward[view]);
     }
 }
 
@@ -148,6 +194,7 @@ static void s_pass_rows(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t
         const uint32_t *row = plan->pass->row + at;
         s_forward_views(plan, &block, row);
         cpu_loss(plan, &block, row);
+        s_back_to_source(plan, &block, row);
         s_back(plan, &block);
     }
 }

@@ -13,6 +13,8 @@ static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t
     if (l)
         return lane->hidden[t][l - 1];
     const cpu_tower_t *towers = block->net->tower[0];
+    if (towers[t].action)
+        return lane->joined;
     if (towers[t].reads_obs)
         return block->net->bits && towers[t].layers ? NULL : lane->x;
     return lane->last[towers[t].from];
@@ -189,9 +191,7 @@ void cpu_layer_input_grad(const cpu_block_t *block, const cpu_layer_t *layer, tt
     block->net->kernels->gemm(&job);
 }
 
-/*  The gradient of layer l's input (l = layers: the head's), with the derivative of the activation that gave it. d: what
- *  came to the layer's output. */
-static void s_input_grad(const cpu_block_t *block, uint32_t t, uint32_t l, const float *d, float *d_input)
+void cpu_tower_input_grad(const cpu_block_t *block, uint32_t t, uint32_t l, const float *d, float *d_input)
 {
     const cpu_tower_t *towers = block->net->tower[0], *tower = &towers[t];
     const tt_gemm_kind_t kind = l ? tower->backward : towers[tower->from].backward;
@@ -209,7 +209,7 @@ void cpu_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, float *sc
     const uint32_t from = towers[t].from;
     float *sum = block->lane->d_trunk[from];
     const bool more = block->filled >> from & 1;
-    s_input_grad(block, t, 0, d, more ? scratch : sum);
+    cpu_tower_input_grad(block, t, 0, d, more ? scratch : sum);
     if (more)
         block->net->kernels->add(block->rows * towers[from].gives16, scratch, sum);
     block->filled |= 1u << from;
@@ -224,12 +224,12 @@ void cpu_tower_backward(cpu_block_t *block, uint32_t t)
         s_head_bias_grad(tower, lane->d_out[t], block);
         s_head_weight_grad(block, t);
         if (tower->layers)
-            s_input_grad(block, t, tower->layers, NULL, d);
+            cpu_tower_input_grad(block, t, tower->layers, NULL, d);
     }
     for (uint32_t l = tower->layers; l-- > 0;) {
         cpu_layer_param_grad(block, &tower->layer[l], s_layer_input(block, t, l), d);
         if (l > 0) {
-            s_input_grad(block, t, l, d, next);
+            cpu_tower_input_grad(block, t, l, d, next);
             d = next;
             next = next == lane->d[0] ? lane->d[1] : lane->d[0];
         }
