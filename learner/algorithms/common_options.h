@@ -61,6 +61,10 @@ typedef struct {
             .help = "gain of the first weights of the head that is acted by"                   \
     }
 
+/*  TT_CONFIG: "file:1:2: key: " and what is wrong with it, in printf's words, said once. For rules between keys. */
+#define COMMON_BAD(config, key, ...) common_bad(config, key, tt_err(TT_CONFIG, __VA_ARGS__))
+tt_status_t common_bad(const tt_config_t *config, const char *key, tt_status_t status);
+
 tt_opt_spec_t common_opt_spec(const common_cfg_t *cfg);
 
 /*  Hooks of a tt_algorithm_t. cfg: what begins with a common_cfg_t. */

@@ -57,12 +57,12 @@ static tt_status_t s_create(
     self->cfg = *(const dqn_cfg_t *)cfg;
     self->train = *train;
     self->columns = columns;
-    self->opt = common_opt_spec(&self->cfg.common);
+    self->opt = common_opt_spec(&self->cfg.off.common);
     const tt_net_spec_t net = tt_train_net(train, columns);
     self->objective = dqn_objective(&net, self->cfg.double_q);
-    self->action = tt_array0(self->cfg.batch_size, sizeof *self->action);
+    self->action = tt_array0(self->cfg.off.batch_size, sizeof *self->action);
     if (columns->mask >= 0)
-        self->mask = tt_array0(self->cfg.batch_size, columns->mask_bits);
+        self->mask = tt_array0(self->cfg.off.batch_size, columns->mask_bits);
     *self_p = self;
     return TT_OK;
 }
@@ -90,7 +90,7 @@ static void s_gather(tt_algo_t *self, const tt_at_t *at)
 {
     const replay_sample_t *sample = at->sample;
     const tt_columns_t *columns = self->columns;
-    TT_CHECK(sample->units == self->cfg.batch_size);
+    TT_CHECK(sample->units == self->cfg.off.batch_size);
     replay_gather(at->replay, sample->unit, sample->units, REPLAY_AT, columns->action, self->action);
     if (self->mask)
         replay_gather(at->replay, sample->unit, sample->units, REPLAY_NEXT, (uint32_t)columns->mask, self->mask);
@@ -118,7 +118,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
             [DQN_IN_WEIGHT] = {sample->weight, sizeof *sample->weight, false},
             [DQN_IN_MASK] = {self->mask, self->mask ? self->columns->mask_bits : 0, false}},
         .train = 1,
-        .lr = {self->cfg.common.learning_rate},
+        .lr = {self->cfg.off.common.learning_rate},
         .blends = dqn_follows(&self->train, &self->cfg, at),
         .blend = {{.to = 1, .from = 0, .groups = 1, .tau = self->cfg.tau}},
         .priorities = self->cfg.replay.prioritized,
@@ -146,7 +146,7 @@ static void s_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
         [DQN_Q] = "losses/q_values",
         [DQN_TARGET] = "losses/target_q_values",
     };
-    emit(ctx, "charts/learning_rate", (double)self->cfg.common.learning_rate);
+    emit(ctx, "charts/learning_rate", (double)self->cfg.off.common.learning_rate);
     for (int i = 0; self->steps_seen && i < DQN_STATS; i++)
         emit(ctx, names[i], self->sums[i] / self->steps_seen);
 }

@@ -5,37 +5,31 @@
 #pragma once
 #include "common/config/train.h"
 #include "learner/algorithm.h"
-#include "learner/algorithms/common_options.h"
+#include "learner/algorithms/off_policy_options.h"
 
 enum { DQN_USUAL = -1 };
 typedef enum { DQN_HUBER, DQN_MSE } dqn_error_t; /* order of the choices of loss */
 
 typedef struct {
-    common_cfg_t common;
-    uint32_t batch_size, n_step;
+    off_policy_cfg_t off;
     bool double_q, dueling, noisy;
     uint32_t quantiles; /* of a choice; 0 = it has one value             */
     float noisy_sigma;
     int loss;              /* dqn_error_t                                   */
     uint64_t target_every; /* env steps                                     */
     float tau;
-    uint64_t learning_starts; /* env steps                                     */
-    uint32_t train_every, gradient_steps;
     double epsilon_start, epsilon_end; /* DQN_USUAL: dqn_epsilon_start, dqn_epsilon_end */
     uint64_t epsilon_steps;            /* env steps; 0 = a tenth of stop.env_steps      */
     float epsilon_power;               /* tt_actor_t */
     struct {
-        uint64_t capacity; /* transitions                                   */
         bool prioritized;
         float alpha, epsilon, beta, beta_end;
         uint64_t beta_steps; /* env steps; 0 = stop.env_steps                 */
         uint32_t priority_delay;
-        bool save;
-        int memory; /* tt_memory_t                                   */
     } replay;
 } dqn_cfg_t;
 
-COMMON_FIRST(dqn_cfg_t, common);
+COMMON_FIRST(dqn_cfg_t, off.common);
 
 extern const tt_cfg_field_t dqn_fields[];
 

@@ -51,14 +51,16 @@ static void test_defaults(void **state)
     const tt_train_cfg_t train = s_train();
     dqn_cfg_t cfg;
     assert_ok(s_read("algorithm: {}\n", &train, &cfg));
-    assert_true(s_dqn()->gamma(&cfg) == 0.99 && cfg.common.learning_rate == 1e-4f && cfg.common.max_grad_norm == 10);
-    assert_true(cfg.batch_size == 32 && cfg.n_step == 1 && !cfg.double_q && !cfg.dueling && cfg.loss == DQN_HUBER);
+    assert_true(
+        s_dqn()->gamma(&cfg) == 0.99 && cfg.off.common.learning_rate == 1e-4f && cfg.off.common.max_grad_norm == 10);
+    assert_true(
+        cfg.off.batch_size == 32 && cfg.off.n_step == 1 && !cfg.double_q && !cfg.dueling && cfg.loss == DQN_HUBER);
     assert_true(cfg.target_every == 10000 && cfg.tau == 1);
-    assert_true(cfg.learning_starts == 100 && cfg.train_every == 4 && cfg.gradient_steps == 1);
+    assert_true(cfg.off.learning_starts == 100 && cfg.off.train_every == 4 && cfg.off.gradient_steps == 1);
     assert_true(!cfg.noisy && cfg.noisy_sigma == 0.5f);
     assert_true(dqn_epsilon_start(&cfg) == 1 && dqn_epsilon_end(&cfg) == 0.05);
-    assert_true(cfg.replay.capacity == 1000000 && !cfg.replay.prioritized);
-    const tt_opt_spec_t opt = common_opt_spec(&cfg.common);
+    assert_true(cfg.off.capacity == 1000000 && !cfg.replay.prioritized);
+    const tt_opt_spec_t opt = common_opt_spec(&cfg.off.common);
     assert_true(opt.kind == TT_OPT_ADAM && opt.eps == 1e-8f && opt.max_norm == 10);
 }
 
@@ -267,7 +269,8 @@ static void s_check_follows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
     uint64_t made = 0, passed = 0, followed = 0;
     for (uint64_t update = 0; update < 200; update++) {
         const uint64_t rows = (update + 1) * batch;
-        const uint64_t owed = replay_owed(rows, cfg->learning_starts, cfg->train_every, cfg->gradient_steps);
+        const uint64_t owed =
+            replay_owed(rows, cfg->off.learning_starts, cfg->off.train_every, cfg->off.gradient_steps);
         for (uint32_t step = 0; made < owed; step++, made++) {
             const bool follows = rows / cfg->target_every > passed;
             const tt_at_t at = {.update = update, .rows = rows, .total = made, .step = step};
@@ -291,7 +294,7 @@ static void test_when_the_target_follows(void **state)
         train.num_envs = k[0];
         train.num_steps = k[1];
         const dqn_cfg_t cfg = {
-            .learning_starts = k[2], .train_every = k[3], .gradient_steps = k[4], .target_every = k[5]};
+            .off.learning_starts = k[2], .off.train_every = k[3], .off.gradient_steps = k[4], .target_every = k[5]};
         s_check_follows(&train, &cfg);
     }
 }
@@ -314,7 +317,7 @@ static void test_the_heads_gain(void **state)
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
     assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){q}));
     assert_memory_equal(q, zeros, sizeof q);
-    cfg.common.head_gain = 1;
+    cfg.off.common.head_gain = 1;
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
     assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){q}));
     assert_true(q[0] != 0 && q[1] != 0 && q[2] != 0);
@@ -337,7 +340,7 @@ static void test_the_advantages_gain(void **state)
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
     assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){NULL, &value, NULL, q}));
     assert_true(value != 0 && q[0] == value && q[1] == value && q[2] == value);
-    cfg.common.head_gain = 1;
+    cfg.off.common.head_gain = 1;
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
     assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){NULL, &value, NULL, q}));
     assert_true(q[0] != value && q[1] != value && q[2] != value);

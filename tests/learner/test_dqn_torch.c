@@ -121,7 +121,7 @@ static void s_fill_replay(case_t *c, const tt_feed_t *feed)
         .capacity = feed->capacity,
         .stripes = SHARDS,
         .ahead = feed->ahead,
-        .gamma = c->dqn->gamma(&(dqn_cfg_t){.common.gamma = (double)h->gamma}),
+        .gamma = c->dqn->gamma(&(dqn_cfg_t){.off.common.gamma = (double)h->gamma}),
         .stack = 1,
         .seed = 1};
     assert_ok(replay_new(&c->replay, &cfg));
@@ -160,25 +160,26 @@ static void s_check_returns(case_t *c)
 static dqn_cfg_t s_cfg(const case_t *c)
 {
     const head_t *h = &c->h;
-    return (dqn_cfg_t){.common.learning_rate = h->lr,
-        .common.max_grad_norm = h->max_grad_norm,
-        .common.gamma = (double)h->gamma,
-        .batch_size = h->units,
-        .n_step = h->n,
+    return (dqn_cfg_t){.off.common.learning_rate = h->lr,
+        .off.common.max_grad_norm = h->max_grad_norm,
+        .off.common.gamma = (double)h->gamma,
+        .off.batch_size = h->units,
+        .off.n_step = h->n,
         .double_q = h->twice,
         .dueling = c->dueling,
         .quantiles = c->quantiles,
         .loss = h->squared ? DQN_MSE : DQN_HUBER,
         .target_every = h->target_every,
         .tau = h->tau,
-        .learning_starts = h->learning_starts,
-        .train_every = h->train_every,
-        .gradient_steps = 1,
-        .common.optimizer = TT_OPT_ADAM,
-        .common.adam_beta1 = 0.9f,
-        .common.adam_beta2 = 0.999f,
-        .common.adam_eps = h->adam_eps,
-        .replay = {.capacity = 1000, .prioritized = h->prioritized, .alpha = 0.6f, .epsilon = 1e-6f}};
+        .off.learning_starts = h->learning_starts,
+        .off.train_every = h->train_every,
+        .off.gradient_steps = 1,
+        .off.common.optimizer = TT_OPT_ADAM,
+        .off.common.adam_beta1 = 0.9f,
+        .off.common.adam_beta2 = 0.999f,
+        .off.common.adam_eps = h->adam_eps,
+        .off.capacity = 1000,
+        .replay = {.prioritized = h->prioritized, .alpha = 0.6f, .epsilon = 1e-6f}};
 }
 
 static tt_train_cfg_t s_train(const head_t *h)

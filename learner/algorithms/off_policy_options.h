@@ -1,0 +1,73 @@
+/*  off_policy_options - the settings of algorithms that learn from a replay: how often, from how much, and what of it is kept. As
+ *  common_options, with which they begin, each is written once.
+ *
+ *  Threads: read-only. */
+#pragma once
+#include "common/config/train.h"
+#include "learner/algorithm.h"
+#include "learner/algorithms/common_options.h"
+
+/*  The first member of an algorithm's settings. */
+typedef struct {
+    common_cfg_t common;
+    uint32_t batch_size, n_step;
+    uint64_t learning_starts; /* env steps   */
+    uint32_t train_every, gradient_steps;
+    uint64_t capacity; /* transitions */
+    bool save;
+    int memory; /* tt_memory_t */
+} off_policy_cfg_t;
+
+#define OFF_POLICY_CAPACITY_MAX 2e9 /* rows: within REPLAY_ROWS_MAX */
+
+_Static_assert((uint64_t)OFF_POLICY_CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay holds what the key may say");
+
+/*  Entries of a table of settings. */
+#define OFF_POLICY_BATCH_SIZE(DEFAULT)                                                                            \
+    {                                                                                                             \
+        "algorithm.batch_size", TT_CFG_U32, offsetof(off_policy_cfg_t, batch_size), DEFAULT, 1, REPLAY_UNITS_MAX, \
+            .help = "transitions of an optimizer step"                                                            \
+    }
+
+#define OFF_POLICY_N_STEP                                                                             \
+    {                                                                                                 \
+        "algorithm.n_step", TT_CFG_U32, offsetof(off_policy_cfg_t, n_step), "1", 1, REPLAY_AHEAD_MAX, \
+            .help = "rewards of a return before the target network goes on"                           \
+    }
+
+#define OFF_POLICY_STEPS(STARTS, EVERY, STEPS)                                                                         \
+    {"algorithm.learning_starts", TT_CFG_U64, offsetof(off_policy_cfg_t, learning_starts), STARTS, 0, 1e15,            \
+        .help = "env steps before the first optimizer step, played at random"},                                        \
+        {"algorithm.train_every", TT_CFG_U32, offsetof(off_policy_cfg_t, train_every), EVERY, 1, 1e9,                  \
+            .help = "env steps for which gradient_steps are made"},                                                    \
+    {                                                                                                                  \
+        "algorithm.gradient_steps", TT_CFG_U32, offsetof(off_policy_cfg_t, gradient_steps), "1", 1, 1e6, .help = STEPS \
+    }
+
+#define OFF_POLICY_CAPACITY                                                                                     \
+    {                                                                                                           \
+        "replay.capacity", TT_CFG_U64, offsetof(off_policy_cfg_t, capacity), "1e6", 1, OFF_POLICY_CAPACITY_MAX, \
+            .help = "transitions that are kept; the oldest batches go first"                                    \
+    }
+
+#define OFF_POLICY_KEPT                                                                                                \
+    {"replay.save", TT_CFG_BOOL, offsetof(off_policy_cfg_t, save), "true",                                             \
+        .help = "snapshots have it too, in files beside them; false: a resumed run begins with an empty one",          \
+        .resume = TT_CFG_GIVEN},                                                                                       \
+    {                                                                                                                  \
+        "replay.memory", TT_CFG_ENUM, offsetof(off_policy_cfg_t, memory), "auto",                                      \
+            .choices = "auto|host|both",                                                                               \
+            .help = "where learners have its frames: both = in the memory of learner.device, too; auto = there if it " \
+                    "is a card "                                                                                       \
+                    "with room; the result is the same",                                                               \
+            .resume = TT_CFG_FREE                                                                                      \
+    }
+
+/*  Rows of a batch. */
+uint64_t off_policy_batch(const tt_train_cfg_t *train);
+/*  Rules between these keys; steps: of optimisers, for train_every env steps. TT_CONFIG: with the origin of the key at fault. */
+tt_status_t off_policy_check(
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t steps);
+/*  All that is drawn is as likely as any other. Its bytes are `capacity` rows of what is stored of one: observation, mask, action, reward
+ *  and both flags. */
+tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t steps);
