@@ -55,7 +55,7 @@ static uint64_t s_copy(const sums_t *self, const tt_train_cfg_t *train)
 static void s_add_up(sums_t *self, const tt_setup_t *setup)
 {
     const tt_train_cfg_t *train = tt_setup_train(setup);
-    uint64_t multiplies = 0;
+    uint64_t multiplies = 0, acts = 0; /* acts: of those that need no action */
     *self = (sums_t){0};
     const tt_status_t status = tt_train_columns(&self->columns, train);
     TT_CHECK(status == TT_OK);
@@ -65,10 +65,11 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
         self->params[t] = tt_spec_tower_params(&self->net, t) - self->net.tower[t].log_std;
         self->all += tt_spec_tower_params(&self->net, t);
         multiplies += tt_net_tower_work(&self->net, t);
+        acts += self->net.tower[t].action ? 0 : tt_net_tower_work(&self->net, t);
     }
     const tt_shape_t shape = tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup));
-    self->act = 2 * multiplies;
-    self->train = (2 + (shape.forwards ? shape.forwards : 1)) * self->act; /* two products more on the way back */
+    self->act = 2 * acts;
+    self->train = (2 + (shape.forwards ? shape.forwards : 1)) * 2 * multiplies; /* two products more on the way back */
     self->copies = shape.sets > 1 ? shape.sets - 1 : 0;
     self->rows = (uint64_t)train->num_envs * train->num_steps;
     self->feed = shape.feed;
@@ -80,7 +81,8 @@ static void s_print_head(FILE *out, const sums_t *self, const tt_tower_t *tower)
 {
     tt_policy_t policy;
     tt_policy_of(&policy, self->columns);
-    const uint32_t own = strcmp(tower->name, "actor") == 0 ? policy.own_std : 0, means = own ? own : tower->log_std;
+    const uint32_t own = strcmp(tower->name, "actor") == 0 ? policy.own_std : 0,
+                   means = own ? own : tt_tower_deviations(tower);
     if (tower->out)
         fprintf(out, " -> %u", tower->out);
     if (means && means == tower->out)
@@ -116,6 +118,8 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
         fprintf(out, "%s", trunk->name);
     else
         fprintf(out, "%u", self->net.obs);
+    if (tower->action)
+        fprintf(out, " + %u of an action", self->net.action);
     s_print_layers(out, tower);
     s_print_head(out, self, tower);
     if (tower->noise > 0)
@@ -125,12 +129,13 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
     fprintf(out, "\n");
 }
 
-static bool s_has_log_std(const tt_net_spec_t *net)
+/*  What there is beside the towers' layers. */
+static const char *s_beside(const tt_net_spec_t *net)
 {
     for (uint32_t t = 0; t < net->towers; t++)
         if (net->tower[t].log_std)
-            return true;
-    return false;
+            return net->tower[t].log_alpha ? " with log_alpha" : " with log_std";
+    return "";
 }
 
 static void s_print_copy(FILE *out, const sums_t *self, const tt_train_cfg_t *train)
@@ -212,8 +217,8 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
         else
             s_print_tower(out, &self, t);
     }
-    fprintf(out, "#   %-12s %s parameters%s, %s\n", "together", figure_count(self.all, a),
-        s_has_log_std(&self.net) ? " with log_std" : "", figure_amount(4 * self.all, "B", b));
+    fprintf(out, "#   %-12s %s parameters%s, %s\n", "together", figure_count(self.all, a), s_beside(&self.net),
+        figure_amount(4 * self.all, "B", b));
     if (self.copies)
         fprintf(out, "#   %-12s %u of all parameters, which follow them: target networks\n", "copies", self.copies);
     s_print_groups(out, train);

@@ -402,7 +402,8 @@ static tt_status_t s_check_squash(const tt_setup_t *self)
 /*  How collectors act, which the algorithm says once its options are known. */
 static tt_status_t s_put_actor(tt_setup_t *self)
 {
-    static const char *const kinds[] = {[TT_ACT_SAMPLE] = "sample", [TT_ACT_ARGMAX] = "argmax"};
+    static const char *const kinds[] = {
+        [TT_ACT_SAMPLE] = "sample", [TT_ACT_ARGMAX] = "argmax", [TT_ACT_SQUASHED] = "squashed"};
     const tt_actor_t actor = tt_algorithm_shape(self->algorithm, &self->train, self->algorithm_cfg).actor;
     char origin[64];
     TT_TRY(s_check_by_hand(self));

@@ -151,9 +151,10 @@ tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out)
         return tt_err(TT_INVALID, "the network has no tower 'actor', nor one called 'q'");
     const tt_tower_t *actor = &spec->tower[s_head(spec)];
     if (tt_net_row_bytes(spec) != cfg->columns->row || spec->obs != cfg->columns->flat || actor->out != policy.out ||
-        actor->log_std != policy.log_std)
+        tt_tower_deviations(actor) != policy.log_std)
         return tt_err(TT_INVALID, "the policy (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
-            spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy.out, policy.log_std);
+            spec->obs, actor->out, tt_tower_deviations(actor), cfg->env->id, cfg->columns->flat, policy.out,
+            policy.log_std);
     TT_TRY(carry_check(cfg->columns, spec));
     uint32_t words[4];
     tt_draw(words, cfg->seed, TT_STREAM_EVAL, 0, 0);

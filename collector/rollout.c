@@ -47,11 +47,12 @@ static tt_status_t s_check(const rollout_cfg_t *cfg, const tt_policy_t *policy)
         return tt_err(TT_INVALID, "the network lacks '%s'%s", head, samples ? " or 'critic'" : "");
     const tt_tower_t *actor = &spec->tower[tt_net_tower(spec, head)];
     if (tt_net_row_bytes(spec) != cfg->columns->row || spec->obs != cfg->columns->flat || actor->out != policy->out ||
-        actor->log_std != policy->log_std)
+        tt_tower_deviations(actor) != policy->log_std)
         return tt_err(TT_INVALID, "the network (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
-            spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy->out, policy->log_std);
+            spec->obs, actor->out, tt_tower_deviations(actor), cfg->env->id, cfg->columns->flat, policy->out,
+            policy->log_std);
     TT_TRY(carry_check(cfg->columns, spec));
-    const bool can = samples || tt_policy_one_choice(policy);
+    const bool can = cfg->actor.kind != TT_ACT_ARGMAX || tt_policy_one_choice(policy);
     TT_CHECK(can && samples == (cfg->columns->value >= 0));
     return TT_OK;
 }
@@ -285,6 +286,31 @@ static tt_status_t s_sample(rollout_t *self, const act_t *act)
     return TT_OK;
 }
 
+/*  The same of one row of the head, at random before learning starts. */
+static void s_draw_squashed(rollout_t *self, const act_t *act, uint32_t i)
+{
+    const uint64_t row = act->draw.clock[i] * self->cfg.num_envs + act->draw.who[i];
+    const tt_dist_draw_t draw = {act->draw.seed, act->draw.stream, act->draw.who + i, act->draw.clock + i};
+    void *action[TT_COLUMNS_MAX];
+    for (uint32_t a = 0; a < self->columns->action_count; a++)
+        action[a] = (char *)act->action[a] + (size_t)i * self->columns->at[self->columns->action + a].bytes;
+    if (row < self->cfg.actor.random_rows)
+        tt_policy_any_squashed(&self->policy, 1, &draw, action);
+    else
+        tt_policy_sample(&self->policy, self->head + (size_t)i * self->policy.out, NULL, NULL, 1, &draw, action, NULL);
+}
+
+/*  Nothing is estimated. */
+static tt_status_t s_squashed(rollout_t *self, const act_t *act)
+{
+    const uint32_t rows = act->run->E;
+    TT_TRY(s_evaluate(self, act->row, rows, act->carry, self->head, NULL));
+    self->finite = self->finite && s_finite(self->head, (size_t)rows * self->policy.out);
+    for (uint32_t i = 0; i < rows; i++)
+        s_draw_squashed(self, act, i);
+    return TT_OK;
+}
+
 /*  The best choice by the head, or any. */
 static tt_status_t s_explore(rollout_t *self, const act_t *act)
 {
@@ -316,7 +342,9 @@ static tt_status_t s_act(rollout_t *self, const run_t *run, void *const *seen, v
         act.mask = (const uint8_t *)seen[columns->mask] + (size_t)first * columns->mask_bits;
     for (uint32_t a = 0; a < columns->action_count; a++)
         act.action[a] = s_from(self, columns->action + a, action[a], first);
-    return self->cfg.actor.kind == TT_ACT_SAMPLE ? s_sample(self, &act) : s_explore(self, &act);
+    static tt_status_t (*const acts[])(rollout_t * self, const act_t *act) = {
+        [TT_ACT_SAMPLE] = s_sample, [TT_ACT_ARGMAX] = s_explore, [TT_ACT_SQUASHED] = s_squashed};
+    return acts[self->cfg.actor.kind](self, &act);
 }
 
 static int64_t s_now_ns(const rollout_t *self)

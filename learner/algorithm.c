@@ -24,12 +24,11 @@ const tt_algorithm_t *const *tt_algorithms(size_t *count)
 static const struct {
     const char *theirs, *ours;
 } s_kin[] = {
-    {"sac", "ppo"}, /* for continuous actions */
-    {"td3", "ppo"},
-    {"ddpg", "ppo"},
-    {"tqc", "ppo"},
-    {"redq", "ppo"},
-    {"crossq", "ppo"},
+    {"td3", "sac"}, /* for continuous actions */
+    {"ddpg", "sac"},
+    {"tqc", "sac"},
+    {"redq", "sac"},
+    {"crossq", "sac"},
     {"trpo", "ppo"},
     {"ppg", "ppo"},
     {"appo", "ppo"},

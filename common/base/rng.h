@@ -18,6 +18,8 @@ typedef enum {
         8, /* of noisy layers, who acts: who = tensor number, counter = step of the envs * 2^20 + k-th draw  */
     TT_STREAM_NOISE_LEARN =
         9, /* who learns: who = set * 2^16 + tensor number, counter = optimiser step * 2^20 + k-th draw */
+    TT_STREAM_DRAW =
+        10, /* a loss that draws: who = position in the minibatch, counter = optimiser step * 2^16 + k-th draw */
     TT_STREAM_TEST = 255
 } tt_rng_stream_t;
 

@@ -154,7 +154,7 @@ const tt_cfg_field_t tt_train_fields[] = {
     {"space.threshold", TT_CFG_F64, AT(space.threshold), "null", -1e12, 1e12,
         .help = "mean return that counts as solved (filled in from the env)", .resume = TT_CFG_FREE},
     /* the algorithm's own keys say whether they may change in a resumed run */
-    {"actor.kind", TT_CFG_ENUM, AT(actor.kind), "sample", .choices = "sample|argmax",
+    {"actor.kind", TT_CFG_ENUM, AT(actor.kind), "sample", .choices = "sample|argmax|squashed",
         .help = "how collectors act (filled in from the algorithm)"},
     {"actor.squash", TT_CFG_BOOL, AT(actor.squash), "false",
         .help = "sample: numbers go through tanh onto the bounds of actions (filled in from the algorithm)"},

@@ -48,6 +48,9 @@ static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *col
         s_make_noisy(&spec, cfg->actor.noisy);
         return spec;
     }
+    if (cfg->actor.kind == TT_ACT_SQUASHED)
+        return tt_net_soft_actor_critic(columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation,
+            policy.out, policy.out - policy.own_std);
     /* an encoder or a recurrent layer that both read needs no trunk behind it */
     const bool before = tt_has_encoder(cfg) || cfg->network.rnn != TT_RNN_NONE;
     const bool trunk = cfg->network.shared && (cfg->network.hidden.count || !before);
@@ -204,10 +207,14 @@ static tt_status_t s_check_actor(const tt_train_cfg_t *cfg, const tt_columns_t *
 {
     tt_policy_t policy;
     tt_policy_of(&policy, columns);
+    if (cfg->actor.kind == TT_ACT_SQUASHED && policy.out != 2 * policy.own_std)
+        return tt_err(TT_INVALID,
+            "%s has no head for the actions of %s, %s: it takes boxes of float32 or float64 alone", cfg->algorithm.name,
+            cfg->env, cfg->space.action);
     if (cfg->actor.state_std && !policy.own_std)
         return tt_err(TT_INVALID, "algorithm.state_std: the actions of %s, %s, have no box, and no deviation", cfg->env,
             cfg->space.action);
-    if (cfg->actor.kind == TT_ACT_SAMPLE || tt_policy_one_choice(&policy))
+    if (cfg->actor.kind != TT_ACT_ARGMAX || tt_policy_one_choice(&policy))
         return TT_OK;
     return tt_err(TT_INVALID, "%s has no head for the actions of %s, %s: it takes discrete(n)", cfg->algorithm.name,
         cfg->env, cfg->space.action);

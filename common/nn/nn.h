@@ -141,6 +141,12 @@ typedef struct {
                             first. Channel c is number c % (channels / planes) of plane c / (channels / planes)       */
 } tt_tower_t;
 
+/*  How many deviations stand beside its head. */
+static inline uint32_t tt_tower_deviations(const tt_tower_t *tower)
+{
+    return tower->log_alpha ? 0 : tower->log_std;
+}
+
 typedef struct {
     uint32_t obs;     /* D >= 1: elements of all parts                                   */
     uint32_t action;  /* numbers of the action that towers with `action` read            */

@@ -275,6 +275,28 @@ void tt_policy_explore(const tt_policy_t *self, const float *q, const uint8_t *m
     }
 }
 
+/*  tanh(u) is even within -1 and 1: u = atanh(2 x - 1), and x within 0 and 1, at neither end. */
+static float s_even(uint32_t word)
+{
+    const float x = ((float)(word >> 9) + 0.5f) * 0x1p-23f;
+    return 0.5f * (tt_logf(x) - tt_logf(1 - x));
+}
+
+void tt_policy_any_squashed(const tt_policy_t *self, size_t rows, const tt_dist_draw_t *draw, void *const *action)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (uint32_t p = 0; p < self->parts; p++) {
+            const tt_policy_part_t *part = &self->part[p];
+            uint32_t word[4];
+            TT_CHECK(part->box);
+            for (uint32_t e = 0; e < part->elements; e++) {
+                if (e % 4 == 0)
+                    tt_dist_words(draw, i, part->draw + e / 4, word);
+                ((float *)action[p])[i * part->elements + e] = s_even(word[e % 4]);
+            }
+        }
+}
+
 static float s_part_log_prob(s_walk_t *self, const tt_policy_part_t *part, size_t row, const void *action)
 {
     float total = 0, max, sum;

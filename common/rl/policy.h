@@ -49,6 +49,8 @@ void tt_policy_greedy(
  *  alike. Of the block of words of the row's choice the first says whether, the second which. */
 void tt_policy_explore(const tt_policy_t *self, const float *q, const uint8_t *mask, size_t rows, const float *epsilon,
     const tt_dist_draw_t *draw, int32_t *action);
+/*  Of boxes alone: numbers that are even within -1 and 1 once they have been squashed, each from the words that sampling it would take. */
+void tt_policy_any_squashed(const tt_policy_t *self, size_t rows, const tt_dist_draw_t *draw, void *const *action);
 /*  log_prob[rows] of given actions. */
 void tt_policy_log_prob(const tt_policy_t *self, const float *head, const float *log_std, const uint8_t *mask,
     size_t rows, const void *const *action, float *log_prob);

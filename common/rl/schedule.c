@@ -27,5 +27,5 @@ double tt_epsilon(const tt_actor_t *actor, uint64_t row, uint32_t num_envs)
 
 const char *tt_actor_head(const tt_actor_t *actor)
 {
-    return actor->kind == TT_ACT_SAMPLE ? "actor" : "q";
+    return actor->kind == TT_ACT_ARGMAX ? "q" : "actor";
 }

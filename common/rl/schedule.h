@@ -11,7 +11,8 @@
 
 typedef enum {     /* order of actor.kind's choices                                        */
     TT_ACT_SAMPLE, /* drawn from the distribution that the head of an actor gives          */
-    TT_ACT_ARGMAX  /* the best by the head "q"; with probability epsilon any that is allowed */
+    TT_ACT_ARGMAX, /* the best by the head "q"; with probability epsilon any that is allowed */
+    TT_ACT_SQUASHED /* as SAMPLE, of numbers that are squashed, but nothing is estimated; before random_rows evenly within bounds */
 } tt_act_t;
 
 typedef struct {

@@ -14,11 +14,12 @@
 #include <string.h>
 #include "common/base/vmath.h"
 
-#define BLOCK_FN                     static inline __attribute__((always_inline))
-#define BLOCK_CLONES                 TT_CLONES
-#define BLOCK_CUDA(objective, loss)  /* the launcher of an objective's loss on a card */
-#define EACH_ROW(r)                  for (size_t r = 0; r < TT_BLOCK; r++)
-#define EACH_GIVEN_ROW(r, the_block) for (size_t r = 0; r < (the_block)->rows; r++) /* not those behind the last */
+#define BLOCK_FN                               static inline __attribute__((always_inline))
+#define BLOCK_CLONES                           TT_CLONES
+#define BLOCK_CUDA(objective, loss)            /* the launcher of an objective's loss on a card */
+#define BLOCK_CUDA_DRAW(objective, draw, back) /* and those of its draw, and of the way back */
+#define EACH_ROW(r)                            for (size_t r = 0; r < TT_BLOCK; r++)
+#define EACH_GIVEN_ROW(r, the_block)           for (size_t r = 0; r < (the_block)->rows; r++) /* not those behind the last */
 
 typedef float col_t[TT_BLOCK]; /* one number for each row of a block */
 typedef const float *col_in;   /* as arguments                       */

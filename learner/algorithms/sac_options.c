@@ -1,0 +1,69 @@
+#include "learner/algorithms/sac_options.h"
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "common/job/encoder.h"
+
+#define AT(member)    offsetof(sac_cfg_t, member)
+#define BAD(key, ...) COMMON_BAD(config, key, __VA_ARGS__)
+
+const tt_cfg_field_t sac_fields[] = {
+    COMMON_LEARNING_RATE("3e-4"),
+    {"algorithm.critic_learning_rate", TT_CFG_F32, AT(critic_learning_rate), "0", 0, 1,
+        .help = "of the critics; 0 = algorithm.learning_rate", .resume = TT_CFG_GIVEN},
+    COMMON_GAMMA(TT_CFG_FIXED), /* the replay holds returns that were discounted by it */
+    OFF_POLICY_BATCH_SIZE("256"),
+    OFF_POLICY_N_STEP,
+    {"algorithm.tau", TT_CFG_F32, AT(tau), "0.005", 1e-6, 1,
+        .help = "how far the target critics follow after each step of the critics", .resume = TT_CFG_GIVEN},
+    {"algorithm.entropy_coef", TT_CFG_F32, AT(entropy_coef), "1", 1e-30, 1e6,
+        .help = "weight of the policy's entropy in what is learned; at first, where it is tuned"},
+    {"algorithm.tune_entropy", TT_CFG_BOOL, AT(tune_entropy), "true",
+        .help = "tune that weight so that the entropy comes to algorithm.target_entropy"},
+    {"algorithm.target_entropy", TT_CFG_F64, AT(target_entropy), "null", -1e6, 1e6,
+        .help = "in nats; null = minus the numbers of an action", .resume = TT_CFG_GIVEN},
+    OFF_POLICY_STEPS("100", "1", "steps of the critics and of the actor for train_every env steps"),
+    COMMON_MAX_GRAD_NORM("0"),
+    COMMON_OPTIMIZER("adam", "1e-8"),
+    COMMON_HEAD_GAIN("1"),
+    OFF_POLICY_CAPACITY,
+    OFF_POLICY_KEPT,
+    {0},
+};
+
+/*  Two critics read the observation and an action side by side, layers of their own between. */
+static tt_status_t s_check_network(const tt_config_t *config, const tt_train_cfg_t *train)
+{
+    if (tt_has_encoder(train))
+        return BAD("network.encoder", "sac's critics read observations of numbers beside an action: set it to none");
+    if (train->network.shared)
+        return BAD("network.shared", "true, but sac's actor and critics are trained apart: set it to false");
+    if (!train->network.hidden.count)
+        return BAD("network.hidden", "sac's critics need a layer at least, as [256, 256]");
+    return TT_OK;
+}
+
+tt_status_t sac_check(const tt_config_t *config, const tt_train_cfg_t *train, const sac_cfg_t *cfg)
+{
+    TT_TRY(s_check_network(config, train));
+    TT_TRY(off_policy_check(config, train, &cfg->off, cfg->off.gradient_steps * SAC_STEPS));
+    if (!cfg->tune_entropy && !isnan(cfg->target_entropy))
+        return BAD("algorithm.target_entropy", "%g, but algorithm.tune_entropy (%s) is false: leave it away",
+            cfg->target_entropy, tt_config_origin(config, "algorithm.tune_entropy"));
+    return TT_OK;
+}
+
+void sac_shape(const tt_train_cfg_t *train, const sac_cfg_t *cfg, tt_shape_t *out)
+{
+    out->actor = (tt_actor_t){
+        .kind = TT_ACT_SQUASHED, .squash = true, .state_std = true, .random_rows = cfg->off.learning_starts};
+    snprintf(out->actor.groups, sizeof out->actor.groups, "actor: actor, critics: q1");
+    out->feed = off_policy_feed(train, &cfg->off, cfg->off.gradient_steps * SAC_STEPS);
+    out->sets = 2;
+    out->forwards = 4; /* of both objectives, a step */
+}
+
+float sac_target_entropy(const sac_cfg_t *cfg, uint32_t numbers)
+{
+    return isnan(cfg->target_entropy) ? -(float)numbers : (float)cfg->target_entropy;
+}
