@@ -16,8 +16,9 @@
 
 #define BLOCK_FN                               static inline __attribute__((always_inline))
 #define BLOCK_CLONES                           TT_CLONES
-#define BLOCK_CUDA(objective, loss)            /* the launcher of an objective's loss on a card */
-#define BLOCK_CUDA_DRAW(objective, draw, back) /* and those of its draw, and of the way back */
+#define BLOCK_CUDA(objective, loss)            /* the launchers of an objective's loss on a card */
+#define BLOCK_CUDA_LOSS(objective, loss)       /* the same, of an objective that draws */
+#define BLOCK_CUDA_DRAW(objective, draw, back) /* and of its draw, and of the way back */
 #define EACH_ROW(r)                            for (size_t r = 0; r < TT_BLOCK; r++)
 #define EACH_GIVEN_ROW(r, the_block)           for (size_t r = 0; r < (the_block)->rows; r++) /* not those behind the last */
 

@@ -250,7 +250,7 @@ BLOCK_CLONES void sac_actor_loss(const void *params, const void *const *input, c
     block_add(&block->stats[SAC_ENTROPY], block_sum(log_prob));
 }
 
-BLOCK_CUDA(sac_critic, sac_critic_loss)
-BLOCK_CUDA(sac_actor, sac_actor_loss)
+BLOCK_CUDA_LOSS(sac_critic, sac_critic_loss)
+BLOCK_CUDA_LOSS(sac_actor, sac_actor_loss)
 BLOCK_CUDA_DRAW(sac_critic, sac_draw, sac_draw_back)
 BLOCK_CUDA_DRAW(sac_actor, sac_draw, sac_draw_back)

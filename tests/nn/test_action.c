@@ -4,203 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "common/base/vmath.h"
-#include "tests/nn/fixture.h"
-#include "tests/nn/reference.h"
+#include "tests/nn/action_fixture.h"
 
 static const char *const s_builds[] = {"portable", "avx2", "avx512"};
-
-/*  Observations that end before, at and behind a vector's end; actions that go over it. */
-static const struct {
-    uint32_t obs, action, hidden[3], hidden_count;
-    tt_nn_activation_t activation;
-} s_shapes[] = {
-    {1, 1, {8}, 1, TT_NN_TANH},
-    {15, 3, {16, 24}, 2, TT_NN_RELU},
-    {17, 6, {64, 64}, 2, TT_NN_TANH},
-    {32, 5, {80, 33, 18}, 3, TT_NN_RELU},
-    {3, 20, {20, 16}, 2, TT_NN_TANH},
-};
-
-static tt_net_spec_t s_spec(size_t i)
-{
-    tt_net_spec_t spec = tt_net_soft_actor_critic(s_shapes[i].obs, s_shapes[i].hidden, s_shapes[i].hidden_count,
-        s_shapes[i].activation, 2 * s_shapes[i].action, s_shapes[i].action);
-    spec.sets = 2;
-    return spec;
-}
-
-enum { ACTOR, Q1, Q2 };
-enum { IN_NOISE, IN_GIVEN };
-
-/*  action = mean + (1 + scale / 4) noise: of the head's first and last half. */
-static void draw(const void *params, const void *const *input, const tt_loss_block_t *block, float *action)
-{
-    const uint32_t A = *(const uint32_t *)params;
-    for (uint32_t a = 0; a < A; a++)
-        for (uint32_t r = 0; r < block->rows; r++) {
-            const float noise = ((const float *)input[IN_NOISE])[block->row[r] * A + a];
-            const float scale = 1 + 0.25f * block->head[0][(A + a) * TT_BLOCK + r];
-            action[a * TT_BLOCK + r] = block->head[0][a * TT_BLOCK + r] + scale * noise;
-        }
-}
-
-static void d_draw(const void *params, const void *const *input, const tt_loss_block_t *block, const float *d_action)
-{
-    const uint32_t A = *(const uint32_t *)params;
-    for (uint32_t a = 0; a < A; a++)
-        for (uint32_t r = 0; r < TT_BLOCK; r++) {
-            const float d = d_action[a * TT_BLOCK + r];
-            if (r >= block->rows) {
-                assert_true(d == 0.0f);
-                continue;
-            }
-            const float noise = ((const float *)input[IN_NOISE])[block->row[r] * A + a];
-            block->d_head[0][a * TT_BLOCK + r] += d;
-            block->d_head[0][(A + a) * TT_BLOCK + r] += d * 0.25f * noise;
-        }
-}
-
-/*  Each number of a head is wanted to be another one, by its row and stage: half the square of what is missing. stats[stage] has the sum. */
-static void s_reach(const tt_loss_block_t *block, uint32_t s, uint32_t outs)
-{
-    for (uint32_t a = 0; a < outs; a++)
-        for (uint32_t r = 0; r < TT_BLOCK; r++) {
-            const uint32_t i = a * TT_BLOCK + r;
-            const bool there = r < block->rows;
-            const float error = there ? block->head[s][i] - fixture_target(block->row[r], s * 50 + a) : 0.0f;
-            assert_true(there || block->head[s][i] == 0.0f);
-            block->stats[s] += 0.5f * error * error;
-            if (block->d_head[s])
-                block->d_head[s][i] = error;
-        }
-}
-
-static void actor_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
-{
-    (void)input;
-    s_reach(block, 0, 2 * *(const uint32_t *)params);
-    assert_true(block->d_head[0] && block->d_head[1] && block->d_head[2]);
-    assert_true(block->log_std[0] && block->d_log_std[0]); /* log_alpha */
-    block->d_log_std[0][0] += 3.0f * (float)block->rows;
-    s_reach(block, 1, 1);
-    s_reach(block, 2, 1);
-}
-
-static void critic_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
-{
-    (void)params;
-    (void)input;
-    assert_true(!block->d_head[0] && !block->d_head[1] && !block->d_head[2] && block->d_head[3] && block->d_head[4]);
-    for (uint32_t s = 1; s <= 4; s++)
-        s_reach(block, s, 1);
-}
-
-static const tt_objective_t s_actor = {.name = "reach_actor",
-    .stages = 3,
-    .stage = {{.tower = ACTOR, .grad = true}, {.tower = Q1, .action = TT_ACTION_DRAWN, .through = true},
-        {.tower = Q2, .action = TT_ACTION_DRAWN, .through = true}},
-    .loss = actor_loss,
-    .draw = draw,
-    .d_draw = d_draw};
-
-static const tt_objective_t s_critic = {.name = "reach_critic",
-    .stages = 5,
-    .stage = {{.tower = ACTOR, .frame = TT_NEXT}, {.tower = Q1, .set = 1, .frame = TT_NEXT, .action = TT_ACTION_DRAWN},
-        {.tower = Q2, .set = 1, .frame = TT_NEXT, .action = TT_ACTION_DRAWN},
-        {.tower = Q1, .action = TT_ACTION_GIVEN, .grad = true}, {.tower = Q2, .action = TT_ACTION_GIVEN, .grad = true}},
-    .loss = critic_loss,
-    .given = IN_GIVEN,
-    .draw = draw};
-
-/* ---- in double ------------------------------------------------------------------------------------------------------ */
-
-typedef struct {
-    tt_net_spec_t spec;
-    place_t place;
-    tt_net_t *net;
-    rows_t at, next;
-    float *noise, *given; /* [rows][A] by the row's number */
-    tt_table_t *table[2];
-    reference_t ref;
-    double *params[2]; /* of both sets */
-} stage_t;
-
-static float *s_numbers(uint32_t stream, size_t count)
-{
-    float *out = tt_array0(count, sizeof *out);
-    for (size_t i = 0; i < count; i++)
-        out[i] = fixture_number(stream, i);
-    return out;
-}
-
-static double *s_doubles(const stage_t *self, uint32_t set)
-{
-    const size_t count = tt_net_param_count(&self->spec);
-    float *params = fixture_params(&self->place, self->net, set);
-    double *out = tt_array0(count, sizeof *out);
-    for (size_t i = 0; i < count; i++)
-        out[i] = (double)params[i];
-    free(params);
-    return out;
-}
-
-/*  Both sets differ. */
-static void s_set_up(stage_t *self, size_t shape, size_t rows)
-{
-    self->spec = s_spec(shape);
-    self->net = fixture_net(&self->place, &self->spec);
-    float *params = fixture_params(&self->place, self->net, 1);
-    for (size_t i = 0; i < tt_net_param_count(&self->spec); i++)
-        params[i] *= 0.75f;
-    assert_ok(tt_net_put(self->net, self->place.stream, 1, params));
-    free(params);
-    self->at = fixture_rows(&self->spec, rows);
-    self->next = fixture_rows_next(&self->spec, rows);
-    const uint32_t A = self->spec.action;
-    self->noise = s_numbers(7, rows * A);
-    self->given = s_numbers(8, rows * A);
-    const float *const of[] = {[IN_NOISE] = self->noise, [IN_GIVEN] = self->given};
-    for (int i = 0; i < 2; i++) {
-        self->table[i] = NULL;
-        assert_ok(tt_table_new(&self->table[i], self->place.device, A * sizeof(float)));
-        assert_ok(tt_table_put(self->table[i], self->place.stream, of[i], rows));
-    }
-    self->ref = (reference_t){.spec = &self->spec};
-    self->ref.tensors = tt_net_tensors(self->net, &self->ref.tensor_count);
-    for (uint32_t set = 0; set < 2; set++)
-        self->params[set] = s_doubles(self, set);
-}
-
-static void s_tear_down(stage_t *self)
-{
-    for (int i = 0; i < 2; i++) {
-        tt_table_destroy(&self->table[i]);
-        free(self->params[i]);
-    }
-    free(self->noise);
-    free(self->given);
-    fixture_rows_free(&self->at);
-    fixture_rows_free(&self->next);
-    tt_net_destroy(&self->net);
-}
-
-static tt_pass_t s_pass(const stage_t *self, const tt_objective_t *objective)
-{
-    return (tt_pass_t){.objective = objective,
-        .params = &self->spec.action,
-        .params_size = sizeof self->spec.action,
-        .input = {[IN_NOISE] = self->table[IN_NOISE], [IN_GIVEN] = self->table[IN_GIVEN]},
-        .row = self->at.row,
-        .rows = (uint32_t)self->at.rows};
-}
-
-static tt_status_t s_gradient(const stage_t *self, const tt_pass_t *pass, float *grad)
-{
-    for (size_t i = 0; i < tt_net_grad_count(&self->spec); i++)
-        grad[i] = NAN; /* it must be overwritten */
-    return fixture_pass(&self->place, self->net, pass, &self->at, &self->next, grad);
-}
 
 /*  A tower's head of an observation, and of an action behind it (NULL: it reads none). */
 static void s_head(
@@ -270,8 +76,8 @@ static void s_check(stage_t *self, bool critic)
     size_t first, count;
     const double h = 1e-6;
     float *grad = tt_array0(tt_net_grad_count(&self->spec), sizeof *grad);
-    const tt_pass_t pass = s_pass(self, critic ? &s_critic : &s_actor);
-    assert_ok(s_gradient(self, &pass, grad));
+    const tt_pass_t pass = action_pass(self, critic ? &action_critic : &action_actor);
+    assert_ok(action_gradient(self, &pass, grad));
     s_loss(self, critic, stats);
     for (int s = 0; s < 5; s++)
         s_close((double)grad[tt_net_stats_offset(&self->spec) + (size_t)s], stats[s], "statistics", (size_t)s);
@@ -307,14 +113,14 @@ static void test_values_and_gradients(void **state)
 {
     (void)state;
     static const size_t rows[] = {1, 33, 70};
-    for (size_t i = 0; i < TT_COUNT(s_shapes); i++)
+    for (size_t i = 0; i < ACTION_SHAPES; i++)
         for (size_t k = 0; k < TT_COUNT(rows); k++) {
             stage_t stage;
             fixture_open(&stage.place, 2);
-            s_set_up(&stage, i, rows[k]);
+            action_set_up(&stage, i, rows[k]);
             s_check(&stage, false);
             s_check(&stage, true);
-            s_tear_down(&stage);
+            action_tear_down(&stage);
             fixture_close(&stage.place);
         }
 }
@@ -322,25 +128,25 @@ static void test_values_and_gradients(void **state)
 static void test_the_same_bits_from_every_build(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < TT_COUNT(s_shapes); i++) {
+    for (size_t i = 0; i < ACTION_SHAPES; i++) {
         float *first[2] = {NULL, NULL};
         for (size_t b = 0; b < TT_COUNT(s_builds); b++) {
             stage_t stage;
             if (!fixture_build(&stage.place, s_builds[b]))
                 continue;
-            s_set_up(&stage, i, 45);
+            action_set_up(&stage, i, 45);
             const size_t count = tt_net_grad_count(&stage.spec);
             for (int critic = 0; critic < 2; critic++) {
                 float *grad = tt_array0(count, sizeof *grad);
-                const tt_pass_t pass = s_pass(&stage, critic ? &s_critic : &s_actor);
-                assert_ok(s_gradient(&stage, &pass, grad));
+                const tt_pass_t pass = action_pass(&stage, critic ? &action_critic : &action_actor);
+                assert_ok(action_gradient(&stage, &pass, grad));
                 if (first[critic]) {
                     assert_memory_equal(first[critic], grad, count * sizeof *grad);
                     free(grad);
                 } else
                     first[critic] = grad;
             }
-            s_tear_down(&stage);
+            action_tear_down(&stage);
             fixture_close(&stage.place);
         }
         free(first[0]);
@@ -352,9 +158,9 @@ static void test_the_same_bits_from_every_build(void **state)
 
 static void s_refuse(const stage_t *stage, const tt_objective_t *objective, const char *text)
 {
-    const tt_pass_t pass = s_pass(stage, objective);
+    const tt_pass_t pass = action_pass(stage, objective);
     float *grad = tt_array0(tt_net_grad_count(&stage->spec), sizeof *grad);
-    assert_int_equal(s_gradient(stage, &pass, grad), TT_INVALID);
+    assert_int_equal(action_gradient(stage, &pass, grad), TT_INVALID);
     if (!strstr(tt_err_text(), text))
         fail_msg("'%s' does not say '%s'", tt_err_text(), text);
     free(grad);
@@ -365,42 +171,42 @@ static void test_bad_objectives(void **state)
     (void)state;
     stage_t stage;
     fixture_open(&stage.place, 1);
-    s_set_up(&stage, 1, 4);
-    tt_objective_t bad = s_actor;
+    action_set_up(&stage, 1, 4);
+    tt_objective_t bad = action_actor;
     bad.stage[1].action = TT_ACTION_NONE;
     s_refuse(&stage, &bad, "stage 1: q1 reads an action");
-    bad = s_actor;
+    bad = action_actor;
     bad.stage[0].action = TT_ACTION_GIVEN;
     s_refuse(&stage, &bad, "it draws from stage 0 of 3, which must read no action");
-    bad = s_actor;
+    bad = action_actor;
     bad.source = 3;
     s_refuse(&stage, &bad, "it draws from stage 3 of 3");
-    bad = s_actor;
+    bad = action_actor;
     bad.draw = NULL;
     s_refuse(&stage, &bad, "stage 1 reads what is drawn, and nothing is");
-    bad = s_actor;
+    bad = action_actor;
     bad.d_draw = NULL;
     s_refuse(&stage, &bad, "stage 1: a gradient goes through q1 only to what was drawn");
-    bad = s_actor;
+    bad = action_actor;
     bad.stage[1].grad = true;
     s_refuse(&stage, &bad, "stage 1: a gradient goes through q1 only");
-    bad = s_actor;
+    bad = action_actor;
     bad.stage[0].grad = false;
     s_refuse(&stage, &bad, "stage 1: a gradient goes through q1 only");
-    bad = s_actor;
+    bad = action_actor;
     bad.stage[2].through = false;
     bad.stage[2].set = 1;
     s_refuse(&stage, &bad, "stage 2 is not of set 0 and the row's own frame, and what is drawn from is trained");
-    bad = s_critic;
+    bad = action_critic;
     bad.stage[4].action = TT_ACTION_DRAWN;
     s_refuse(&stage, &bad, "stages 3 and 4 see one set and frame with two actions");
-    bad = s_critic;
+    bad = action_critic;
     bad.given = TT_INPUTS_MAX;
     s_refuse(&stage, &bad, "stage 3 reads the actions of input 80");
-    bad = s_critic;
+    bad = action_critic;
     bad.given = 2;
     s_refuse(&stage, &bad, "stage 3 reads actions of 3 numbers, and input 2 has none");
-    s_tear_down(&stage);
+    action_tear_down(&stage);
     fixture_close(&stage.place);
 }
 
@@ -422,7 +228,7 @@ static void test_bad_networks(void **state)
         {"only layers of its own can", {.kind = TT_TOWER_LSTM, .hidden_count = 1, .hidden = {4}, .group = 1}, 3},
     };
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
-        tt_net_spec_t spec = s_spec(1);
+        tt_net_spec_t spec = action_spec(1);
         spec.action = bad[i].action;
         spec.tower[2] = bad[i].tower;
         spec.tower[2].action = true;
@@ -432,7 +238,7 @@ static void test_bad_networks(void **state)
         if (!strstr(tt_err_text(), bad[i].text))
             fail_msg("'%s' does not say '%s'", tt_err_text(), bad[i].text);
     }
-    tt_net_spec_t spec = s_spec(1);
+    tt_net_spec_t spec = action_spec(1);
     spec.tower[0].out = 0; /* a trunk */
     spec.tower[0].log_std = 0;
     spec.tower[2].from = 1;

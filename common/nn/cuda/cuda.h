@@ -162,6 +162,8 @@ typedef struct {
     uint32_t rows;
     cuda_dense_t dense;
     float *x;                                    /* [rows][obs] */
+    float *joined;                               /* [rows][obs + action] where a tower reads both */
+    float *d_action;                             /* [rows][action] */
     float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [rows][units] */
     const float *last[TT_TOWERS_MAX];            /* [rows][gives] of trunks */
     float *heads[TT_TOWERS_MAX];   /* [rows][outs] of a forward, or what came to them on the way back; side by side */
@@ -204,6 +206,17 @@ void cuda_towers_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forw
 /*  flow->heads[t], or what came to a trunk, to the gradients of the run's shards and to the trunk that it reads. */
 void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_t *run, uint32_t t);
 
+/*  What a pass's actions are: those of a table, by the rows' numbers, or columns of what was drawn. */
+typedef struct {
+    const float *given; /* NULL: columns */
+    const uint32_t *row, *slot;
+    const float *columns;
+} cuda_actions_t;
+/*  flow->x and an action to flow->joined, which towers read that read both. */
+void cuda_join_actions(const cuda_flow_t *flow, const cuda_actions_t *actions);
+/*  flow->heads[t] to the drawn action that tower t read, flow->d_action; more: it is added. The tower's own gradients are left alone. */
+void cuda_tower_through(const cuda_flow_t *flow, const tt_net_t *net, uint32_t t, bool more);
+
 /* ---- recurrent.c ------------------------------------------------------------------------------------------------------- */
 
 /*  Room for what its recurrent towers make of these sequences; after cuda_flow, whose rows they are. */
@@ -242,6 +255,13 @@ tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work);
 cuda_loss_fn cuda_loss_find(const char *name);
 /*  The same with a small network around it. */
 cuda_fused_fn cuda_fused_find(const char *name);
+/*  What it draws by, if it does; NULL: on the host. */
+cuda_draw_fns_t cuda_draw_find(const char *name);
+/*  host_loss.c: the same for a draw, and for the way back to its source's d_head. */
+tt_status_t cuda_host_draw(cuda_device_t *device, const tt_pass_t *pass, const cuda_loss_t *job, const uint32_t *row,
+    const cuda_blocks_t *blocks);
+tt_status_t cuda_host_draw_back(cuda_device_t *device, const tt_pass_t *pass, const cuda_loss_t *job,
+    const uint32_t *row, const cuda_blocks_t *blocks);
 /*  host_loss.c: a loss that is not there as a kernel is called on the host, between two copies. It adds to the gradients itself:
  *  nothing is to be folded. row, blocks: job's, on the host. Waits. */
 tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_pass_t *pass, const cuda_loss_t *job,

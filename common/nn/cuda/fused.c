@@ -100,8 +100,8 @@ static bool s_little_work(const tt_sums_t *sums, const tt_pass_t *pass, const or
 static bool s_plain_tower(const cuda_net_t *net, const tt_stage_t *stage)
 {
     const cuda_tower_t *tower = &net->tower[stage->tower];
-    return net->spec->tower[stage->tower].kind == TT_TOWER_MLP && tower->outs && tower->reads_obs && !tower->noisy &&
-           tower->layers < CUDA_MLP_LAYERS;
+    return net->spec->tower[stage->tower].kind == TT_TOWER_MLP && !net->spec->tower[stage->tower].action &&
+           tower->outs && tower->reads_obs && !tower->noisy && tower->layers < CUDA_MLP_LAYERS;
 }
 
 /*  A network of sequences or with noise is none even where these stages have to do with neither. */
@@ -114,7 +114,7 @@ static bool s_plain(const tt_net_t *net, const tt_objective_t *objective)
     for (uint32_t s = 0; s < objective->stages; s++)
         if (!s_plain_tower(impl, &objective->stage[s]))
             return false;
-    return !impl->carry && net->spec.parts <= 1 && objective->stages <= CUDA_MLP_STAGES;
+    return !impl->carry && !objective->draw && net->spec.parts <= 1 && objective->stages <= CUDA_MLP_STAGES;
 }
 
 /*  Of so little work no product is another library's; only the stand-in's bound is lower (fast.h). */

@@ -1,4 +1,4 @@
-/*  host_loss - a loss that is not there as a kernel, called on the host between two copies: any objective trains on a card, if not
+/*  host_loss - a loss or a draw that is not there as a kernel, called on the host between two copies: any objective trains on a card, if not
  *  as fast as one whose loss is computed there. The same function on the same blocks as the CPU's, and so the same bits. */
 #include <string.h>
 #include "common/base/mem.h"
@@ -137,4 +137,62 @@ tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_
         if (job->d_head[s])
             TT_TRY(s_send(device, tt_mul(job->blocks.blocks, s_column(&self, s)), self.d_head[s], job->d_head[s]));
     return TT_OK;
+}
+
+/* ---- a draw on the host --------------------------------------------------------------------------------------------- */
+
+/*  The source's stage of a block, from pinned copies. */
+static tt_loss_block_t s_source_block(const host_t *self, uint32_t block)
+{
+    const uint32_t s = self->job->source;
+    const size_t at = block * s_column(self, s);
+    tt_loss_block_t out = {.rows = self->blocks->rows[block], .row = self->row + self->blocks->first[block]};
+    out.head[s] = self->head[s] + at;
+    out.d_head[s] = self->d_head[s] ? self->d_head[s] + at : NULL;
+    return out;
+}
+
+static host_t s_host_draw(cuda_device_t *device, const tt_pass_t *pass, const cuda_loss_t *job, const uint32_t *row,
+    const cuda_blocks_t *blocks)
+{
+    host_t self = {.device = device, .pass = pass, .job = job, .row = row, .blocks = blocks};
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        self.input[i] = pass->input[i] ? pass->input[i]->rows : NULL;
+    return self;
+}
+
+tt_status_t cuda_host_draw(cuda_device_t *device, const tt_pass_t *pass, const cuda_loss_t *job, const uint32_t *row,
+    const cuda_blocks_t *blocks)
+{
+    host_t self = s_host_draw(device, pass, job, row, blocks);
+    const uint32_t s = job->source;
+    const size_t column = (size_t)TT_BLOCK * job->numbers, floats = tt_mul(job->blocks.blocks, column);
+    float *action = NULL;
+    TT_TRY(s_fetch(device, tt_mul(job->blocks.blocks, s_column(&self, s)), job->head[s], &self.head[s]));
+    TT_TRY(s_stage(device, floats, &action));
+    memset(action, 0, floats * sizeof *action);
+    TT_TRY(cuda_said(device, cudaStreamSynchronize(device->work), "a forward"));
+    for (uint32_t b = 0; b < job->blocks.blocks; b++) {
+        const tt_loss_block_t block = s_source_block(&self, b);
+        pass->objective->draw(pass->params, self.input, &block, action + b * column);
+    }
+    return s_send(device, floats, action, job->action);
+}
+
+tt_status_t cuda_host_draw_back(cuda_device_t *device, const tt_pass_t *pass, const cuda_loss_t *job,
+    const uint32_t *row, const cuda_blocks_t *blocks)
+{
+    host_t self = s_host_draw(device, pass, job, row, blocks);
+    const uint32_t s = job->source;
+    const size_t column = (size_t)TT_BLOCK * job->numbers, floats = tt_mul(job->blocks.blocks, s_column(&self, s));
+    float *d_action = NULL;
+    TT_TRY(s_fetch(device, floats, job->head[s], &self.head[s]));
+    TT_TRY(s_fetch(device, floats, job->d_head[s], &self.d_head[s]));
+    TT_TRY(s_fetch(device, tt_mul(job->blocks.blocks, column), job->d_action, &d_action));
+    TT_TRY(cuda_said(device, cudaStreamSynchronize(device->work), "the way back to a draw"));
+    for (uint32_t b = 0; b < job->blocks.blocks; b++) {
+        const tt_loss_block_t block = s_source_block(&self, b);
+        pass->objective->d_draw(pass->params, self.input, &block, d_action + b * column);
+    }
+    return s_send(device, floats, self.d_head[s], job->d_head[s]);
 }

@@ -104,6 +104,9 @@ void cuda_dots(cudaStream_t stream, const cuda_dots_t *job);
 /*  Columns [blocks][outs][TT_BLOCK] to [rows][outs]. */
 void cuda_rows_of_columns(
     cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *columns, float *out);
+/*  And back: what stands behind a block's last row stays as it is. */
+void cuda_columns_of_rows(
+    cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *from, float *columns);
 /*  out[rows][n] += more. */
 void cuda_add_rows(cudaStream_t stream, size_t count, const float *more, float *out);
 
@@ -160,6 +163,18 @@ typedef struct {
     } run[TT_PARTS_MAX];
 } cuda_scale_t;
 void cuda_scale(cudaStream_t stream, const cuda_scale_t *job);
+
+/* ---- observations and actions side by side (action.cu) ------------------------------------------------------------- */
+
+/*  out[i][obs + numbers] = x[i], and behind it an action: given[row[i]], or (NULL) columns by the row's slot. */
+typedef struct {
+    uint32_t rows, obs, numbers;
+    const float *x, *given;
+    const uint32_t *row, *slot;
+    const float *columns;
+    float *out;
+} cuda_join_t;
+void cuda_join(cudaStream_t stream, const cuda_join_t *job);
 
 /* ---- dueling, means, noise (heads.cu) -------------------------------------------------------------------------------- */
 
@@ -250,9 +265,17 @@ typedef struct {
     const float *log_std[TT_STAGES_MAX];
     float *d_log_std[TT_STAGES_MAX];
     float *stats;
-    size_t ride_at; /* of a gradient buffer; 0: nothing rides */
+    size_t ride_at;           /* of a gradient buffer; 0: nothing rides */
+    uint32_t source, numbers; /* the stage that is drawn from; of an action                                */
+    float *action;            /* columns of what is drawn; NULL: nothing is                                */
+    float *d_action;          /* what came to it; NULL: no gradient goes there                             */
 } cuda_loss_t;
 typedef void (*cuda_loss_fn)(cudaStream_t stream, const cuda_loss_t *job);
+/*  Of the stages both see the source alone: the one writes `action`, the other adds to the source's d_head. Symbols
+ *  tt_cuda_draw_sac_actor and tt_cuda_draw_back_sac_actor. */
+typedef struct {
+    cuda_loss_fn draw, back;
+} cuda_draw_fns_t;
 
 /* ---- small networks at once (kernels/mlp.cuh, loss.cuh) -------------------------------------------------------------- */
 

@@ -160,6 +160,69 @@ template <cuda_loss_body_t loss> static void cuda_loss_run(cudaStream_t stream, 
     });
 }
 
+/* ---- a draw, and back ------------------------------------------------------------------------------------------------ */
+
+/*  Blocks are numbered over the run, whatever shard they are of. */
+BLOCK_FN tt_loss_block_t cuda_draw_block(const cuda_loss_t *job, size_t b)
+{
+    tt_loss_block_t block = {};
+    block.rows = job->blocks.rows[b];
+    block.row = job->row + job->blocks.first[b];
+    cuda_loss_stage(job, b, job->source, &block);
+    return block;
+}
+
+typedef void cuda_draw_body_t(
+    const void *params, const void *const *input, const tt_loss_block_t *block, float *action);
+typedef void cuda_draw_back_body_t(
+    const void *params, const void *const *input, const tt_loss_block_t *block, const float *d_action);
+
+template <cuda_draw_body_t draw>
+__global__ void __launch_bounds__(CUDA_LOSS_WARPS *TT_BLOCK, 1) cuda_draw_kernel(CUDA_LOSS_ARGUMENT cuda_loss_t job)
+{
+    const size_t b = (size_t)blockIdx.x * CUDA_LOSS_WARPS + threadIdx.x / TT_BLOCK;
+    if (b >= job.blocks.blocks)
+        return;
+    const tt_loss_block_t block = cuda_draw_block(&job, b);
+    draw(job.params, job.input, &block, job.action + b * job.numbers * TT_BLOCK);
+}
+
+template <cuda_draw_back_body_t back>
+__global__ void __launch_bounds__(CUDA_LOSS_WARPS *TT_BLOCK, 1)
+    cuda_draw_back_kernel(CUDA_LOSS_ARGUMENT cuda_loss_t job)
+{
+    const size_t b = (size_t)blockIdx.x * CUDA_LOSS_WARPS + threadIdx.x / TT_BLOCK;
+    if (b >= job.blocks.blocks)
+        return;
+    const tt_loss_block_t block = cuda_draw_block(&job, b);
+    back(job.params, job.input, &block, job.d_action + b * job.numbers * TT_BLOCK);
+}
+
+template <cuda_draw_body_t draw> static void cuda_draw_run(cudaStream_t stream, const cuda_loss_t *job)
+{
+    if (job->blocks.blocks)
+        CUDA_LAUNCH(cuda_draw_kernel<draw>, cuda_blocks(job->blocks.blocks, CUDA_LOSS_WARPS),
+            CUDA_LOSS_WARPS * TT_BLOCK, 0, stream, *job);
+}
+
+template <cuda_draw_back_body_t back> static void cuda_draw_back_run(cudaStream_t stream, const cuda_loss_t *job)
+{
+    if (job->blocks.blocks)
+        CUDA_LAUNCH(cuda_draw_back_kernel<back>, cuda_blocks(job->blocks.blocks, CUDA_LOSS_WARPS),
+            CUDA_LOSS_WARPS * TT_BLOCK, 0, stream, *job);
+}
+
+/*  Beside a draw, as BLOCK_CUDA_LOSS. */
+#define BLOCK_CUDA_DRAW(objective, draw, back)                                                 \
+    extern "C" void tt_cuda_draw_##objective(cudaStream_t stream, const cuda_loss_t *job)      \
+    {                                                                                          \
+        cuda_draw_run<draw>(stream, job);                                                      \
+    }                                                                                          \
+    extern "C" void tt_cuda_draw_back_##objective(cudaStream_t stream, const cuda_loss_t *job) \
+    {                                                                                          \
+        cuda_draw_back_run<back>(stream, job);                                                 \
+    }
+
 /* ---- with a small network around it -------------------------------------------------------------------------------- */
 
 /*  Some shards of a run, one a block. */
@@ -225,12 +288,14 @@ template <cuda_loss_body_t loss> static void cuda_fused_run(cudaStream_t stream,
     });
 }
 
-/*  Beside a loss: what the backend looks for by the name of its objective. */
+/*  Beside a loss: what the backend looks for by the name of its objective. One that draws is never fused. */
+#define BLOCK_CUDA_LOSS(objective, loss)                                                  \
+    extern "C" void tt_cuda_loss_##objective(cudaStream_t stream, const cuda_loss_t *job) \
+    {                                                                                     \
+        cuda_loss_run<loss>(stream, job);                                                 \
+    }
 #define BLOCK_CUDA(objective, loss)                                                         \
-    extern "C" void tt_cuda_loss_##objective(cudaStream_t stream, const cuda_loss_t *job)   \
-    {                                                                                       \
-        cuda_loss_run<loss>(stream, job);                                                   \
-    }                                                                                       \
+    BLOCK_CUDA_LOSS(objective, loss)                                                        \
     extern "C" void tt_cuda_fused_##objective(cudaStream_t stream, const cuda_fused_t *job) \
     {                                                                                       \
         cuda_fused_run<loss>(stream, job);                                                  \

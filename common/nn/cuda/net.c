@@ -180,12 +180,24 @@ static size_t s_widest(const cuda_net_t *self, uint32_t towers)
     return widest;
 }
 
+static bool s_reads_action(const tt_net_spec_t *spec)
+{
+    bool reads = false;
+    for (uint32_t t = 0; t < spec->towers; t++)
+        reads |= spec->tower[t].action;
+    return reads;
+}
+
 static size_t s_carve_flow(cuda_flow_t *self, char *memory, bool back)
 {
     const cuda_net_t *net = self->net;
     const size_t rows = self->rows;
     size_t at = 0;
     self->x = cuda_carve(memory, &at, rows, net->flat ? net->spec->obs : 0);
+    if (s_reads_action(net->spec)) {
+        self->joined = cuda_carve(memory, &at, rows, (size_t)net->spec->obs + net->spec->action);
+        self->d_action = cuda_carve(memory, &at, rows, net->spec->action);
+    }
     for (uint32_t t = 0; t < net->spec->towers; t++) {
         const cuda_tower_t *tower = &net->tower[t];
         for (uint32_t l = 0; l < tower->layers; l++)

@@ -17,8 +17,9 @@ typedef struct {
     cuda_device_t *device;
     uint32_t first, rows;
     uint32_t forward[CUDA_VIEWS]; /* towers, as bits */
-    uint32_t back;
-    cuda_fused_fn fused; /* not NULL: all of it is one launch */
+    uint8_t action[CUDA_VIEWS];   /* tt_action_t of those that read one */
+    uint32_t back, through;       /* through: to what was drawn */
+    cuda_fused_fn fused;          /* not NULL: all of it is one launch */
     cuda_flow_t flow;
     const uint32_t *row;        /* on the card            */
     const uint32_t *host_row;   /* in staging             */
@@ -40,7 +41,11 @@ static void s_plan(pass_t *self)
     for (uint32_t s = 0; self->rows && s < objective->stages; s++) {
         const tt_stage_t *stage = &objective->stage[s];
         const uint32_t chain = self->impl->tower[stage->tower].chain;
-        self->forward[s_view(stage)] |= chain;
+        if (!(objective->draw && s == objective->source)) /* that one comes before all (s_draw) */
+            self->forward[s_view(stage)] |= chain;
+        if (stage->action)
+            self->action[s_view(stage)] = stage->action;
+        self->through |= (uint32_t)stage->through << stage->tower;
         self->back |= stage->grad ? chain : 0;
     }
 }
@@ -189,6 +194,13 @@ static tt_status_t s_lists(pass_t *self)
 
 /* ---- columns ---------------------------------------------------------------------------------------------------------- */
 
+static bool s_is_source(const pass_t *self, uint32_t view, uint32_t t)
+{
+    const tt_objective_t *objective = self->pass->objective;
+    const tt_stage_t *stage = &objective->stage[objective->source];
+    return objective->draw && stage->tower == t && s_view(stage) == view;
+}
+
 static size_t s_carve_columns(pass_t *self, char *memory)
 {
     const size_t column = (size_t)self->loss.blocks.blocks * TT_BLOCK;
@@ -196,11 +208,15 @@ static size_t s_carve_columns(pass_t *self, char *memory)
     for (uint32_t t = 0; t < self->net->spec.towers; t++) {
         const size_t floats = tt_mul(column, self->impl->tower[t].outs);
         for (uint32_t view = 0; view < CUDA_VIEWS; view++)
-            if (floats && self->forward[view] >> t & 1)
+            if (floats && (self->forward[view] >> t & 1 || s_is_source(self, view, t)))
                 self->columns[view][t] = cuda_carve(memory, &at, 1, floats);
-        if (floats && self->back >> t & 1)
+        if (floats && (self->back | self->through) >> t & 1)
             self->d_columns[t] = cuda_carve(memory, &at, 1, floats);
     }
+    if (self->pass->objective->draw)
+        self->loss.action = cuda_carve(memory, &at, 1, tt_mul(column, self->net->spec.action));
+    if (self->through)
+        self->loss.d_action = cuda_carve(memory, &at, 1, tt_mul(column, self->net->spec.action));
     return at;
 }
 
@@ -232,24 +248,58 @@ static tt_status_t s_columns(pass_t *self)
 
 /* ---- forward, loss, back ------------------------------------------------------------------------------------------------ */
 
-static void s_forward_views(pass_t *self)
+static void s_join(pass_t *self, uint8_t action)
+{
+    const tt_table_t *given = self->pass->input[self->pass->objective->given];
+    const cuda_actions_t actions = {.given = action == TT_ACTION_GIVEN ? given->copy : NULL,
+        .row = self->row,
+        .slot = self->loss.blocks.slot,
+        .columns = self->loss.action};
+    cuda_join_actions(&self->flow, &actions);
+}
+
+/*  Towers of a view; its frame's rows are gathered unless they are there. */
+static void s_forward_view(pass_t *self, uint32_t view, uint32_t towers, uint32_t *gathered)
+{
+    const uint32_t frame = view / TT_SETS_MAX;
+    const tt_table_t *obs = self->pass->obs[frame];
+    const cuda_forward_t job = {.set = view % TT_SETS_MAX,
+        .towers = towers,
+        .from = {.count = self->rows, .rows = obs->copy, .bytes = obs->bytes, .row = self->row},
+        .slot = self->loss.blocks.slot,
+        .columns = self->columns[view]};
+    if (frame != *gathered)
+        cuda_gather_rows(&self->flow, &job.from);
+    *gathered = frame;
+    if (self->action[view])
+        s_join(self, self->action[view]);
+    cuda_towers_forward(&self->flow, self->net, &job);
+}
+
+/*  The action that later forwards read. */
+static tt_status_t s_draw(pass_t *self, uint32_t *gathered)
+{
+    const tt_objective_t *objective = self->pass->objective;
+    if (!objective->draw)
+        return TT_OK;
+    const tt_stage_t *stage = &objective->stage[objective->source];
+    s_forward_view(self, s_view(stage), self->impl->tower[stage->tower].chain, gathered);
+    const cuda_loss_fn draw = cuda_draw_find(objective->name).draw;
+    if (!draw)
+        return cuda_host_draw(self->device, self->pass, &self->loss, self->host_row, &self->host_blocks);
+    draw(self->device->work, &self->loss);
+    return cuda_launched(self->device, "a draw");
+}
+
+static tt_status_t s_forward_views(pass_t *self)
 {
     uint32_t gathered = TT_FRAMES;
+    TT_TRY(s_draw(self, &gathered));
     for (uint32_t view = CUDA_VIEWS; view-- > 0;) {
-        const uint32_t frame = view / TT_SETS_MAX;
-        const tt_table_t *obs = self->pass->obs[frame];
-        if (!self->forward[view])
-            continue;
-        const cuda_forward_t job = {.set = view % TT_SETS_MAX,
-            .towers = self->forward[view],
-            .from = {.count = self->rows, .rows = obs->copy, .bytes = obs->bytes, .row = self->row},
-            .slot = self->loss.blocks.slot,
-            .columns = self->columns[view]};
-        if (frame != gathered)
-            cuda_gather_rows(&self->flow, &job.from);
-        gathered = frame;
-        cuda_towers_forward(&self->flow, self->net, &job);
+        if (self->forward[view])
+            s_forward_view(self, view, self->forward[view], &gathered);
     }
+    return cuda_launched(self->device, "a forward");
 }
 
 static void s_show_stage(pass_t *self, uint32_t s)
@@ -259,7 +309,7 @@ static void s_show_stage(pass_t *self, uint32_t s)
     self->loss.outs[s] = self->impl->tower[t].outs;
     self->loss.log_stds[s] = self->net->spec.tower[t].log_std;
     self->loss.head[s] = self->columns[s_view(stage)][t];
-    self->loss.d_head[s] = stage->grad ? self->d_columns[t] : NULL;
+    self->loss.d_head[s] = stage->grad || stage->through ? self->d_columns[t] : NULL;
     if (self->loss.log_stds[s])
         self->loss.log_std[s] = self->net->params[stage->set] + self->net->log_std_at[t];
 }
@@ -268,6 +318,8 @@ static void s_show_loss(pass_t *self)
 {
     const tt_net_t *net = self->net;
     self->loss.row = self->row;
+    self->loss.source = self->pass->objective->source;
+    self->loss.numbers = net->spec.action;
     self->loss.stages = self->pass->objective->stages;
     self->loss.ride_at = net->spec.ride ? net->param_count + TT_LOSS_STATS : 0;
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
@@ -305,14 +357,41 @@ static tt_status_t s_loss(pass_t *self)
     return cuda_launched(self->device, self->pass->objective->name);
 }
 
-static void s_back(pass_t *self)
+/*  What came to the heads of trained stages, or of those through which it goes on to the draw, row by row. */
+static void s_heads_back(pass_t *self, bool through)
 {
     for (uint32_t s = 0; s < self->loss.stages; s++) {
-        const uint32_t t = self->pass->objective->stage[s].tower;
-        if (self->loss.d_head[s])
+        const tt_stage_t *stage = &self->pass->objective->stage[s];
+        if (self->loss.d_head[s] && stage->through == through)
             cuda_rows_of_columns(self->device->work, self->rows, self->loss.blocks.slot, self->loss.outs[s],
-                self->loss.d_head[s], self->flow.heads[t]);
+                self->loss.d_head[s], self->flow.heads[stage->tower]);
     }
+}
+
+/*  Through those that read what was drawn, to the head of what it was drawn from. */
+static tt_status_t s_back_to_source(pass_t *self)
+{
+    bool more = false;
+    if (!self->through)
+        return TT_OK;
+    s_heads_back(self, true);
+    for (uint32_t t = 0; self->through >> t; t++)
+        if (self->through >> t & 1) {
+            cuda_tower_through(&self->flow, self->net, t, more);
+            more = true;
+        }
+    cuda_columns_of_rows(self->device->work, self->rows, self->loss.blocks.slot, self->loss.numbers,
+        self->flow.d_action, self->loss.d_action);
+    const cuda_loss_fn back = cuda_draw_find(self->pass->objective->name).back;
+    if (!back)
+        return cuda_host_draw_back(self->device, self->pass, &self->loss, self->host_row, &self->host_blocks);
+    back(self->device->work, &self->loss);
+    return cuda_launched(self->device, "the way back to a draw");
+}
+
+static void s_back(pass_t *self)
+{
+    s_heads_back(self, false);
     for (uint32_t i = 0; i < self->impl->backs; i++)
         if (self->back >> self->impl->back[i] & 1)
             cuda_tower_backward(&self->flow, self->net, &self->loss.run, self->impl->back[i]);
@@ -326,9 +405,9 @@ static tt_status_t s_rows(pass_t *self)
         TT_TRY(cuda_cells(&self->flow, self->net, &self->sequences, self->back != 0));
     TT_TRY(s_columns(self));
     TT_TRY(s_prepare_loss(self));
-    s_forward_views(self);
-    TT_TRY(cuda_launched(self->device, "a forward"));
+    TT_TRY(s_forward_views(self));
     TT_TRY(s_loss(self));
+    TT_TRY(s_back_to_source(self));
     s_back(self);
     cuda_noise_back(self->net, &self->loss.run);
     return cuda_launched(self->device, "the way back");

@@ -31,13 +31,15 @@ static const float *s_input(const cuda_flow_t *flow, uint32_t t, uint32_t l)
     const cuda_tower_t *tower = &flow->net->tower[t];
     if (l)
         return flow->hidden[t][l - 1];
+    if (flow->net->spec->tower[t].action)
+        return flow->joined;
     return tower->reads_obs ? flow->x : flow->last[tower->from];
 }
 
 /*  Layers that read bytes leave out the zeros, as on the CPU; heads do not. */
 static bool s_skips(const cuda_flow_t *flow, uint32_t t, uint32_t l)
 {
-    return flow->net->bits && l == 0 && flow->net->tower[t].reads_obs;
+    return flow->net->bits && l == 0 && flow->net->tower[t].reads_obs && !flow->net->spec->tower[t].action;
 }
 
 static void s_layer_forward(const cuda_flow_t *flow, const float *params, uint32_t t, uint32_t l)
@@ -174,6 +176,52 @@ static void s_input_grad(
         .h_row = layer->in,
     };
     cuda_dense(&flow->dense, flow->device->work, &job);
+}
+
+void cuda_join_actions(const cuda_flow_t *flow, const cuda_actions_t *actions)
+{
+    const cuda_join_t job = {.rows = flow->rows,
+        .obs = flow->net->spec->obs,
+        .numbers = flow->net->spec->action,
+        .x = flow->x,
+        .given = actions->given,
+        .row = actions->row,
+        .slot = actions->slot,
+        .columns = actions->columns,
+        .out = flow->joined};
+    cuda_join(flow->device->work, &job);
+}
+
+/*  The gradient of those inputs of the first layer that are the action. */
+static void s_action_grad(const cuda_flow_t *flow, const tt_net_t *net, uint32_t t, const float *d, bool add)
+{
+    const cuda_layer_t *layer = &flow->net->tower[t].layer[0];
+    const cuda_gemm_t job = {
+        .kind = CUDA_D_NONE,
+        .add = add,
+        .m = flow->rows,
+        .n = net->spec.action,
+        .k = layer->out,
+        .a = d,
+        .a_row = layer->out,
+        .a_k = 1,
+        .b = net->params[0] + layer->weight_at + (size_t)net->spec.obs * layer->out,
+        .b_k = 1,
+        .b_col = layer->out,
+        .c = flow->d_action,
+        .c_row = net->spec.action,
+    };
+    cuda_gemm(flow->device->work, &job);
+}
+
+void cuda_tower_through(const cuda_flow_t *flow, const tt_net_t *net, uint32_t t, bool more)
+{
+    const float *d = flow->heads[t];
+    for (uint32_t l = flow->net->tower[t].layers, next = 0; l > 0; l--, next++) {
+        s_input_grad(flow, net, t, l, d, false, flow->d[next % 2]);
+        d = flow->d[next % 2];
+    }
+    s_action_grad(flow, net, t, d, more);
 }
 
 /*  What tower t gives to the trunk that it reads: its first reader writes, later ones are added. */

@@ -1,0 +1,48 @@
+/*  action - towers that read an action behind the observation: what they read, and rows that become columns. */
+#include "common/nn/cuda/kernels/grid.cuh"
+
+namespace
+{
+
+/*  Number `i` of a row of both. */
+__device__ float joined(const cuda_join_t &job, size_t row, uint32_t i)
+{
+    if (i < job.obs)
+        return job.x[row * job.obs + i];
+    const uint32_t a = i - job.obs;
+    return job.given ? job.given[(size_t)job.row[row] * job.numbers + a]
+                     : job.columns[cuda_place(job.slot, row, job.numbers, a)];
+}
+
+__global__ void join(cuda_join_t job)
+{
+    const uint32_t width = job.obs + job.numbers;
+    const size_t e = cuda_thread();
+    if (e < (size_t)job.rows * width)
+        job.out[e] = joined(job, e / width, (uint32_t)(e % width));
+}
+
+__global__ void columns_of_rows(uint32_t rows, const uint32_t *slot, uint32_t outs, const float *from, float *columns)
+{
+    const size_t e = cuda_thread();
+    if (e < (size_t)rows * outs)
+        columns[cuda_place(slot, e / outs, outs, (uint32_t)(e % outs))] = from[e];
+}
+
+} // namespace
+
+void cuda_join(cudaStream_t stream, const cuda_join_t *job)
+{
+    const size_t count = (size_t)job->rows * (job->obs + job->numbers);
+    if (count)
+        CUDA_LAUNCH(join, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, *job);
+}
+
+void cuda_columns_of_rows(
+    cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *from, float *columns)
+{
+    const size_t count = (size_t)rows * outs;
+    if (count)
+        CUDA_LAUNCH(columns_of_rows, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, rows, slot, outs, from,
+            columns);
+}

@@ -1,0 +1,35 @@
+/*  action_fixture - networks of an actor and two critics that read its actions, and two objectives of them with losses and a draw of
+ *  their own. */
+#pragma once
+#include "tests/nn/fixture.h"
+#include "tests/nn/reference.h"
+
+enum { ACTION_SHAPES = 5 };
+
+enum { ACTOR, Q1, Q2 };      /* towers */
+enum { IN_NOISE, IN_GIVEN }; /* tables */
+
+/*  "reach_actor": the actor is trained, through both critics. "reach_critic": these are, and see what is drawn from the actor at the next
+ *  frame in set 1. */
+extern const tt_objective_t action_actor, action_critic;
+
+/*  A network with sets that differ, rows, and what the objectives read of them. */
+typedef struct {
+    tt_net_spec_t spec;
+    place_t place; /* the caller's */
+    tt_net_t *net;
+    rows_t at, next;
+    float *noise, *given; /* [rows][A] by the row's number */
+    tt_table_t *table[2];
+    reference_t ref;
+    double *params[2]; /* of both sets */
+} stage_t;
+
+/*  place is open. */
+void action_set_up(stage_t *self, size_t shape, size_t rows);
+void action_tear_down(stage_t *self);
+tt_pass_t action_pass(const stage_t *self, const tt_objective_t *objective);
+/*  As one shard: tt_net_grad_count floats. */
+tt_status_t action_gradient(const stage_t *self, const tt_pass_t *pass, float *grad);
+/*  The network alone. */
+tt_net_spec_t action_spec(size_t shape);
