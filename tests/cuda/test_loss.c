@@ -1,4 +1,4 @@
-/*  A loss as a kernel gives the bits of the same loss as a function: statistics, derivatives, what rides; PPO's and DQN's, over
+/*  A loss as a kernel gives the bits of the same loss as a function: statistics, derivatives, what rides, what is drawn; PPO's, DQN's and SAC's, over
  *  shards whose last blocks are short. The stand-in's schedule is given from outside (TT_SIMT_SCHEDULE). */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "common/nn/loss.h"
 #include "learner/algorithms/dqn_loss.h"
 #include "learner/algorithms/ppo_loss.h"
+#include "learner/algorithms/sac_loss.h"
 #include "tests/test.h"
 
 void tt_cuda_loss_ppo(cudaStream_t stream, const cuda_loss_t *job);
@@ -15,17 +16,24 @@ void tt_cuda_loss_dqn(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_dqn_double(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_dqn_quantile(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_dqn_quantile_double(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_loss_sac_critic(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_loss_sac_actor(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_draw_sac_critic(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_draw_sac_actor(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_draw_back_sac_actor(cudaStream_t stream, const cuda_loss_t *job);
 
 enum {
-    ROWS = 75,
-    SHARDS = 2,
-    BLOCKS = 4,
+    ROWS = 100,
+    SHARDS = 3,
+    BLOCKS = 6,
     OUTS = 48,
     UNITS = 100,
     GRAD = 64 + UNITS,
     RIDE_AT = 64,
     CHOICES = 5,
-    QUANTILES = 9
+    QUANTILES = 9,
+    STAGES = 5,
+    NUMBERS = 3
 };
 
 static float s_random(uint32_t who, uint64_t k)
@@ -71,13 +79,17 @@ typedef struct {
     size_t params_size;
     const void *input[TT_INPUTS_MAX];
     size_t bytes[TT_INPUTS_MAX];
-    uint32_t stages, outs[3], log_std, trained; /* trained: so many stages, from the first */
+    uint32_t stages, outs[STAGES], log_std, trained; /* trained: stages, as bits */
     bool ride;
+    tt_draw_fn draw; /* NULL: nothing is drawn, else NUMBERS from the first stage */
+    tt_draw_back_fn back;
+    cuda_draw_fns_t kernels;
 } case_t;
 
 typedef struct {
     uint32_t first[BLOCKS], rows[BLOCKS], shard[BLOCKS], row[ROWS];
-    float head[3][BLOCKS * OUTS * TT_BLOCK], d_head[3][BLOCKS * OUTS * TT_BLOCK], log_std[OUTS];
+    float head[STAGES][BLOCKS * OUTS * TT_BLOCK], d_head[STAGES][BLOCKS * OUTS * TT_BLOCK], log_std[OUTS];
+    float action[BLOCKS * NUMBERS * TT_BLOCK], d_action[BLOCKS * NUMBERS * TT_BLOCK];
     float d_log_std[BLOCKS * OUTS], stats[BLOCKS * TT_LOSS_STATS], grad[SHARDS][GRAD];
 } run_t;
 
@@ -105,14 +117,48 @@ static void s_expect(const case_t *c, run_t *run)
                 for (uint32_t r = 0; r < run->rows[b]; r++)
                     head[a * TT_BLOCK + r] = 3 * s_random(s * 50 + a, b * TT_BLOCK + r);
             block.head[s] = head;
-            block.d_head[s] = s < c->trained ? run->d_head[s] + (size_t)b * c->outs[s] * TT_BLOCK : NULL;
+            block.d_head[s] = c->trained >> s & 1 ? run->d_head[s] + (size_t)b * c->outs[s] * TT_BLOCK : NULL;
         }
         block.log_std[0] = run->log_std;
         block.d_log_std[0] = run->d_log_std + b * c->log_std;
         block.stats = run->stats + b * TT_LOSS_STATS;
         block.ride = c->ride ? run->grad[run->shard[b]] + RIDE_AT : NULL;
+        if (c->draw)
+            c->draw(c->params, c->input, &block, run->action + (size_t)b * NUMBERS * TT_BLOCK);
         c->loss(c->params, c->input, &block);
+        if (c->back)
+            c->back(c->params, c->input, &block, run->d_action + (size_t)b * NUMBERS * TT_BLOCK);
     }
+}
+
+/*  What came to the action: zeros behind the last row, as everywhere. */
+static void s_fill_d_action(run_t *run)
+{
+    for (uint32_t b = 0; b < BLOCKS; b++)
+        for (uint32_t a = 0; a < NUMBERS; a++)
+            for (uint32_t r = 0; r < run->rows[b]; r++)
+                run->d_action[(b * NUMBERS + a) * TT_BLOCK + r] = s_random(300 + a, b * TT_BLOCK + r);
+}
+
+/*  Before the loss, and behind it. */
+static void s_draw(const case_t *c, const run_t *run, cuda_loss_t *job)
+{
+    if (!c->draw)
+        return;
+    job->numbers = NUMBERS;
+    assert_int_equal(cudaMalloc((void **)&job->action, sizeof run->action), cudaSuccess);
+    job->d_action = s_up(run->d_action, sizeof run->d_action);
+    c->kernels.draw(s_stream, job);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
+    s_same(job->action, run->action, sizeof run->action);
+}
+
+static void s_draw_back(const case_t *c, const cuda_loss_t *job)
+{
+    if (c->back)
+        c->kernels.back(s_stream, job);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
+    cudaFree(job->d_action);
 }
 
 static void s_compare(const case_t *c)
@@ -124,6 +170,7 @@ static void s_compare(const case_t *c)
         run->log_std[i] = s_random(40, i);
     for (uint32_t s = 0; s < SHARDS; s++)
         grad[s] = s_up(run->grad[s], sizeof run->grad[s]);
+    s_fill_d_action(run);
     s_expect(c, run);
     cuda_loss_t job = {.run = {.shards = SHARDS, .rows = ROWS, .lo = 0, .hi = SHARDS, .grad = grad},
         .blocks = {.blocks = BLOCKS,
@@ -139,18 +186,21 @@ static void s_compare(const case_t *c)
     for (uint32_t s = 0; s < c->stages; s++) {
         job.outs[s] = c->outs[s];
         job.head[s] = s_up(run->head[s], sizeof run->head[s]);
-        if (s < c->trained)
+        if (c->trained >> s & 1)
             assert_int_equal(cudaMalloc((void **)&job.d_head[s], sizeof run->d_head[s]), cudaSuccess);
     }
     job.log_stds[0] = c->log_std;
     job.log_std[0] = s_up(run->log_std, sizeof run->log_std);
     assert_int_equal(cudaMalloc((void **)&job.d_log_std[0], sizeof run->d_log_std), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&job.stats, sizeof run->stats), cudaSuccess);
+    s_draw(c, run, &job);
     c->kernel(s_stream, &job);
+    s_draw_back(c, &job);
     assert_int_equal(cudaGetLastError(), cudaSuccess);
     s_same(job.stats, run->stats, sizeof run->stats);
-    for (uint32_t s = 0; s < c->trained; s++)
-        s_same(job.d_head[s], run->d_head[s], (size_t)BLOCKS * c->outs[s] * TT_BLOCK * sizeof(float));
+    for (uint32_t s = 0; s < c->stages; s++)
+        if (c->trained >> s & 1)
+            s_same(job.d_head[s], run->d_head[s], (size_t)BLOCKS * c->outs[s] * TT_BLOCK * sizeof(float));
     if (c->log_std)
         s_same(job.d_log_std[0], run->d_log_std, BLOCKS * c->log_std * sizeof(float));
     for (uint32_t s = 0; s < SHARDS; s++)
@@ -247,9 +297,42 @@ static void ppo_is_the_same(void **state)
             .stages = 2,
             .outs = {9 + 2 * BITS, 1},
             .log_std = 2,
-            .trained = 2});
+            .trained = 3});
     }
     free(policy);
+}
+
+/* ---- SAC -------------------------------------------------------------------------------------------------------------- */
+
+static void sac_is_the_same(void **state)
+{
+    (void)state;
+    static float action[UNITS][NUMBERS], noise[UNITS][NUMBERS], ret[UNITS], discount[UNITS];
+    for (uint32_t i = 0; i < UNITS; i++) {
+        for (uint32_t a = 0; a < NUMBERS; a++) {
+            action[i][a] = s_random(1 + a, i);
+            noise[i][a] = 2 * s_random(10 + a, i);
+        }
+        ret[i] = s_random(20, i);
+        discount[i] = i % 5 ? 0.99f : 0;
+    }
+    for (uint32_t form = 0; form < 4; form++) {
+        const bool actor = form & 1;
+        const sac_loss_t params = {NUMBERS, 1.0f / ROWS, -NUMBERS, (form & 2) != 0};
+        s_compare(&(case_t){.loss = actor ? sac_actor_loss : sac_critic_loss,
+            .kernel = actor ? tt_cuda_loss_sac_actor : tt_cuda_loss_sac_critic,
+            .params = &params,
+            .params_size = sizeof params,
+            .input = {action, noise, ret, discount},
+            .bytes = {sizeof action, sizeof noise, sizeof ret, sizeof discount},
+            .stages = actor ? SAC_ACTOR_STAGES : SAC_CRITIC_STAGES,
+            .outs = {2 * NUMBERS, 1, 1, 1, 1},
+            .log_std = actor,
+            .trained = actor ? 1 << SAC_ACTOR | 1 << SAC_Q1 | 1 << SAC_Q2 : 1 << SAC_Q1_AT | 1 << SAC_Q2_AT,
+            .draw = sac_draw,
+            .back = actor ? sac_draw_back : NULL,
+            .kernels = {actor ? tt_cuda_draw_sac_actor : tt_cuda_draw_sac_critic, tt_cuda_draw_back_sac_actor}});
+    }
 }
 
 static int s_open(void **state)
@@ -266,6 +349,7 @@ static int s_close(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dqn_is_the_same), cmocka_unit_test(ppo_is_the_same)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dqn_is_the_same), cmocka_unit_test(ppo_is_the_same), cmocka_unit_test(sac_is_the_same)};
     return cmocka_run_group_tests(tests, s_open, s_close);
 }

@@ -235,9 +235,9 @@ def try_one(build, mutant):
         if made.returncode:
             return f"{NONE} does not compile: {made.stderr[:2000]}"
         environment = {"TT_SIMT_STREAMS" if mutant.order == "eager" else "TT_SIMT_SCHEDULE": mutant.order} if mutant.order else {}
-        if mutant.test == "nn.cuda":  # it loads the backend as a library
+        if mutant.test.startswith("nn."):  # it loads the backend as a library
             target, out = "bin/tutti-cuda-sim.so", os.path.join(folder, "tutti-cuda-sim.so")
-            program = os.path.join(BUILD, "tests/nn/test_nn_cuda")
+            program = os.path.join(BUILD, f"tests/nn/test_{mutant.test.replace('.', '_')}")
             environment["LD_LIBRARY_PATH"] = folder
         else:
             target = f"tests/cuda/test_cuda_{mutant.test}"
