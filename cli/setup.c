@@ -392,11 +392,13 @@ static void s_put_part(tt_config_t *config, const char *key, double value, const
     tt_config_put(config, key, text, origin);
 }
 
-/*  Only the env knows its bounds. */
-static tt_status_t s_check_squash(const tt_setup_t *self)
+/*  Only the env knows its bounds. What an algorithm always does is no fault of an option. */
+static tt_status_t s_check_squash(const tt_setup_t *self, const tt_actor_t *actor)
 {
-    return tt_err_wrap(
-        tt_vec_check_squash(self->env), "%s: algorithm.squash", tt_config_origin(self->config, "algorithm.squash"));
+    const bool always = actor->kind == TT_ACT_SQUASHED;
+    const char *key = always ? "algorithm.name" : "algorithm.squash";
+    return tt_err_wrap(tt_vec_check_squash(self->env), "%s: %s%s%s", tt_config_origin(self->config, key), key,
+        always ? ": " : "", always ? self->algorithm->name : "");
 }
 
 /*  How collectors act, which the algorithm says once its options are known. */
@@ -410,7 +412,7 @@ static tt_status_t s_put_actor(tt_setup_t *self)
     snprintf(origin, sizeof origin, "algorithm %s", self->algorithm->name);
     tt_config_put(self->config, "actor.kind", kinds[actor.kind], origin);
     if (actor.squash)
-        TT_TRY(s_check_squash(self));
+        TT_TRY(s_check_squash(self, &actor));
     tt_config_put(self->config, "actor.squash", actor.squash ? "true" : "false", origin);
     tt_config_put(self->config, "actor.state_std", actor.state_std ? "true" : "false", origin);
     tt_config_put(self->config, "actor.dueling", actor.dueling ? "true" : "false", origin);

@@ -359,12 +359,34 @@ static tt_status_t s_check_precision(const tt_train_cfg_t *cfg)
         tt_precision_name((tt_precision_t)cfg->learner.precision));
 }
 
+/*  Two critics read the observation and an action side by side, with layers of their own behind them. */
+static tt_status_t s_check_critics(const tt_config_t *config, const tt_train_cfg_t *cfg)
+{
+    const char *name = cfg->algorithm.name;
+    if (cfg->actor.kind != TT_ACT_SQUASHED)
+        return TT_OK;
+    if (tt_has_encoder(cfg))
+        return s_blame(config, "network.encoder",
+            tt_err(TT_INVALID, "%s's critics read observations of numbers beside an action: set it to none", name));
+    if (cfg->network.rnn != TT_RNN_NONE)
+        return s_blame(config, "network.rnn",
+            tt_err(TT_INVALID, "%s trains networks that remember nothing: set it to none", name));
+    if (cfg->network.shared)
+        return s_blame(config, "network.shared",
+            tt_err(TT_INVALID, "%s's actor and critics are trained apart: set it to false", name));
+    if (!cfg->network.hidden.count)
+        return s_blame(
+            config, "network.hidden", tt_err(TT_INVALID, "%s's critics need a layer at least, as [256, 256]", name));
+    return TT_OK;
+}
+
 static tt_status_t s_check_all(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     TT_TRY(s_blame(config, "learner.device", s_check_device(cfg->learner.device)));
     TT_TRY(s_blame(config, "learner.precision", s_check_precision(cfg)));
     TT_TRY(s_blame(config, "collector.device", s_check_device(cfg->collector.device)));
     TT_TRY(s_blame(config, "algorithm.name", s_check_actor(cfg, columns)));
+    TT_TRY(s_check_critics(config, cfg));
     TT_TRY(s_blame(config, "actor.groups", s_check_groups(cfg, columns)));
     TT_TRY(s_check_network(config, cfg, columns));
     TT_TRY(s_blame(config, "num_steps", s_check_segment(cfg, columns)));

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
-#include "common/job/encoder.h"
 
 #define AT(member)    offsetof(sac_cfg_t, member)
 #define BAD(key, ...) COMMON_BAD(config, key, __VA_ARGS__)
@@ -31,21 +30,8 @@ const tt_cfg_field_t sac_fields[] = {
     {0},
 };
 
-/*  Two critics read the observation and an action side by side, layers of their own between. */
-static tt_status_t s_check_network(const tt_config_t *config, const tt_train_cfg_t *train)
-{
-    if (tt_has_encoder(train))
-        return BAD("network.encoder", "sac's critics read observations of numbers beside an action: set it to none");
-    if (train->network.shared)
-        return BAD("network.shared", "true, but sac's actor and critics are trained apart: set it to false");
-    if (!train->network.hidden.count)
-        return BAD("network.hidden", "sac's critics need a layer at least, as [256, 256]");
-    return TT_OK;
-}
-
 tt_status_t sac_check(const tt_config_t *config, const tt_train_cfg_t *train, const sac_cfg_t *cfg)
 {
-    TT_TRY(s_check_network(config, train));
     TT_TRY(off_policy_check(config, train, &cfg->off, cfg->off.gradient_steps * SAC_STEPS));
     if (!cfg->tune_entropy && !isnan(cfg->target_entropy))
         return BAD("algorithm.target_entropy", "%g, but algorithm.tune_entropy (%s) is false: leave it away",

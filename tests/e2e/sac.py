@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Soft actor-critic keeps every promise: the same bits for any number of collectors, learners and threads and for any processor, through
+scaling, kills and a resume; it learns; and what it cannot do is said before it starts."""
+
+import json
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import ENDLESS, SANITIZED, check, equal, main, steps, wait_for
+
+JOB = """\
+env: Pendulum-v1
+num_envs: 8
+num_steps: 32
+algorithm:
+  name: sac
+  batch_size: 32
+  learning_starts: 700
+  train_every: 32
+  n_step: 2
+replay: {capacity: 4000}
+network: {hidden: [32, 16], activation: relu}
+learner: {shards: 4}
+"""
+
+KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
+MANY = ["collector.replicas=2", "learner.replicas=2"]
+
+
+def s_config(world, count=8_000):
+    return world.config(JOB + f"stop: {{env_steps: {max(steps(count), 1536)}}}\n", name=f"sac-{count}.yaml")
+
+
+def s_supported(name):
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return name in file.read()
+
+
+def s_same(world, first, config, *sets, **options):
+    other = world.train(config, *sets, seed=7, **options)
+    for key in KEYS:
+        equal(other[key], first[key], f"{key} with {sets} {options}")
+
+
+def test_same_bits(world):
+    """The critics' steps and the actor's, whose numbers are drawn anew in each of them."""
+    config = s_config(world)
+    for lag in (0, 1):
+        first = world.train(config, f"lag={lag}", seed=7)
+        s_same(world, first, config, f"lag={lag}", *MANY)
+        s_same(world, first, config, f"lag={lag}", "collector.replicas=3", "learner.replicas=4")
+        s_same(world, first, config, f"lag={lag}", "learner.threads=2")
+    for cpu, flag in (("portable", None), ("avx2", "avx2"), ("avx512", "avx512f")):
+        if flag and not s_supported(flag) or SANITIZED and not flag:
+            print(f"        no {cpu} here, or too slow: left out", flush=True)
+            continue
+        s_same(world, first, config, "lag=1", env={"TT_CPU": cpu})
+    s_same(world, first, config, "lag=1", *MANY, env={"TT_DEVICE": "cpu-strict"})
+    check(world.train(config, "lag=1", seed=8)["weights_sha256"] != first["weights_sha256"], "two seeds gave the same weights")
+    fixed = world.train(config, "lag=1", "algorithm.tune_entropy=false", "algorithm.entropy_coef=0.2", seed=7)
+    check(fixed["weights_sha256"] != first["weights_sha256"], "a weight of the entropy that stands still changes nothing")
+
+
+def s_await_ready(world, run_dir):
+    """All members are back in the roster: from then on the run can end with its weights."""
+    def look():
+        counts = (world.status(run_dir) or {}).get("replicas", {})
+        return counts and all(counts[role]["ready"] == 2 for role in ("collector", "learner"))
+    wait_for(look, "2 collectors and 2 learners in the roster")
+
+
+def test_killed(world):
+    """Learners die between the critics' step and the actor's as well as anywhere."""
+    config = s_config(world)
+    process, run_dir = world.start_run(config, *MANY, "lag=1", ENDLESS, seed=5)
+    wanted = 1
+    for role, index in (("learner", 0), ("collector", 1), ("learner", 1), ("aggregator", 0), ("coordinator", 0)):
+        status = world.await_steps(run_dir, wanted, process)
+        pid = world.replica(role, index)
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
+        wanted = status["env_steps"] + steps(3_000)
+    world.await_steps(run_dir, wanted + steps(3_000), process)
+    s_await_ready(world, run_dir)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, *MANY, "lag=1", seed=5, what="after kills")
+    equal([summary["transitions"][key] for key in ("duplicated", "lost")], [0, 0], "duplicated, lost")
+
+
+def test_scaled(world):
+    config = s_config(world)
+    process, run_dir = world.start_run(config, "lag=1", ENDLESS, seed=3)
+    wanted = steps(2_000)
+    for collectors, learners in ((2, 3), (1, 1), (3, 4)):
+        status = world.await_steps(run_dir, wanted, process)
+        world.tutti("scale", run_dir, f"collector={collectors}", f"learner={learners}")
+        wanted = status["env_steps"] + steps(3_000)
+    world.await_steps(run_dir, wanted, process)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, "lag=1", seed=3, what="after scaling")
+
+
+def test_resumed(world):
+    """Both optimisers, the targets and the weight of the entropy come back; another rate is a feature, other returns are not."""
+    config = s_config(world)
+    process, run_dir = world.start_run(config, ENDLESS, seed=4)
+    world.await_steps(run_dir, steps(3_000), process)
+    stopped = world.stop(process, run_dir)
+    more = stopped["env_steps"] + 256 * 12
+    resumed = world.resume(run_dir, f"stop.env_steps={more}")
+    whole = world.train(config, f"stop.env_steps={more}", seed=4)
+    for key in KEYS:
+        equal(resumed[key], whole[key], f"{key} after a resume")
+    world.resume(run_dir, f"stop.env_steps={more + 1024}", "algorithm.learning_rate=1e-4", "algorithm.tau=0.01")
+    refused = world.tutti("resume", run_dir, "--set", f"stop.env_steps={more + 4096}", "--set", "algorithm.gamma=0.9")
+    check(refused.returncode == 78 and "algorithm.gamma" in refused.stderr, refused.stderr)
+
+
+LEARNS = """\
+env: Pendulum-v1
+num_envs: 1
+num_steps: 8
+network: {hidden: [64, 64], activation: relu, init: uniform}
+algorithm: {name: sac, learning_rate: 1e-3, batch_size: 64}
+stop: {env_steps: 8k}
+"""
+
+
+def test_learns(world):
+    """From nothing to a pendulum that stands, in 8 k steps; the same bits everywhere, so no luck is in it."""
+    if SANITIZED:
+        print("        too slow here: left out", flush=True)
+        return
+    run = world.train(world.config(LEARNS, name="learns.yaml"), seed=1)
+    done = world.tutti("eval", run["run_dir"], "--episodes", 50, "--output", "json")
+    equal(done.returncode, 0, f"tutti eval: {done.stderr}")
+    mean = json.loads(done.stdout)["return_mean"]
+    check(mean >= -200, f"greedy return {mean}")
+
+
+def s_refused(world, *words, sets=()):
+    done = world.tutti("check", s_config(world), *(word for key in sets for word in ("--set", key)))
+    equal(done.returncode, 78, f"exit code of a check with {sets}: {done.stderr}")
+    for word in words:
+        check(word in done.stderr, f"{sets}: the message does not say {word!r}: {done.stderr}")
+
+
+def test_refused(world):
+    zoo = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins", "zoo.so")
+    s_refused(world, "algorithm.name: sac", "there is no box in CartPole-v1's action that could be squashed", sets=["env=CartPole-v1"])
+    s_refused(world, "algorithm.name: sac", "has no bounds that it could be squashed onto", sets=[f"env={zoo}"])
+    s_refused(world, "network.shared", "trained apart", sets=["network.shared=true"])
+    s_refused(world, "network.hidden", "a layer at least", sets=["network.hidden=[]"])
+    s_refused(world, "network.encoder", "beside an action", sets=["network.encoder=[dense 8 relu]"])
+    s_refused(world, "network.rnn", "sac trains networks that remember nothing", sets=["network.rnn=lstm"])
+    s_refused(world, "normalize.reward", sets=["normalize.reward=true"])
+    s_refused(world, "algorithm.target_entropy", "leave it away", sets=["algorithm.tune_entropy=false", "algorithm.target_entropy=-1"])
+    s_refused(world, "algorithm.batch_size", "no multiple of learner.shards", sets=["algorithm.batch_size=33"])
+
+
+def test_what_check_says(world):
+    text = world.tutti("check", s_config(world)).stdout
+    for line in ("3 -> 32 relu -> 16 relu -> 2 (1 means, as many deviations)", "3 + 1 of an action -> 32 relu -> 16 relu -> 1",
+                 "with log_alpha", "actor, critics: an optimiser each"):
+        check(line in text, f"check does not say {line!r}: {text}")
+
+
+main(test_learns, test_same_bits, test_killed, test_scaled, test_resumed, test_refused, test_what_check_says)
