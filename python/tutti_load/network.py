@@ -8,7 +8,7 @@ import torch
 from . import recurrent, spaces
 from .encoder import ACTIVATIONS, POOLS, Encoder, flat_words, words_of
 
-TOWERS = ("encoder", "actor_encoder", "critic_encoder", *recurrent.NAMES, "trunk", "actor", "critic", "value", "advantage", "quantiles", "q")
+TOWERS = ("encoder", "actor_encoder", "critic_encoder", *recurrent.NAMES, "trunk", "actor", "critic", "value", "advantage", "quantiles", "q", "q1", "q2")
 EPSILON = 1e-8  # under the normaliser's root
 
 
@@ -195,7 +195,7 @@ class Policy(torch.nn.Module):
 
     def forward(self, observation, state=None):
         """All that the policy's head gives: part by part of the action space the logits of every choice (with DQN their values), or
-        the means; then with algorithm.state_std the log deviations of all numbers. state: of a recurrent policy, what the step before gave; None: an episode begins."""
+        the means; then with algorithm.state_std, as with SAC, the log deviations of all numbers. state: of a recurrent policy, what the step before gave; None: an episode begins."""
         moment = self._moment(observation, state)
         head = self._head(moment)
         return moment.answer(head[0] if moment.one else head)
@@ -203,7 +203,7 @@ class Policy(torch.nn.Module):
     @torch.no_grad()
     def act(self, observation, greedy=True, mask=None, state=None):
         """The most probable action, or one that is drawn; as the environment takes it, but for the bounds of boxes, which no
-        checkpoint knows: with algorithm.squash numbers are within -1 .. 1, which stand for the bounds. mask: which choices are allowed, of all discrete elements in order. state: as above."""
+        checkpoint knows: with algorithm.squash, and with SAC, numbers are within -1 .. 1, which stand for the bounds. mask: which choices are allowed, of all discrete elements in order. state: as above."""
         if not greedy and not hasattr(self, "actor"):
             raise ValueError("a policy of values has nothing to draw from: greedy=True")
         moment = self._moment(observation, state)
@@ -273,11 +273,12 @@ def _flat(leaf, value):
 
 
 def _perceptron(own, activation, trunk):
-    """The layers of a tower, and its log_std. A trunk's end with an activation."""
+    """The layers of a tower, and its log_std, or SAC's log_alpha. A trunk's end with an activation."""
     numbers, found = sorted(int(name.split(".")[0]) for name in own if re.fullmatch(r"\d+\.weight", name)), []
     for number in numbers:
         found += [torch.nn.Linear(own[f"{number}.weight"].shape[1], own[f"{number}.weight"].shape[0]), activation()]
     tower = torch.nn.Sequential(*(found if trunk else found[:-1]))
-    if "log_std" in own:
-        tower.log_std = torch.nn.Parameter(torch.empty_like(own["log_std"]))
+    for name in ("log_std", "log_alpha"):
+        if name in own:
+            setattr(tower, name, torch.nn.Parameter(torch.empty_like(own[name])))
     return tower

@@ -120,6 +120,16 @@ def s_said_by_dqn(world):
     return said
 
 
+def s_said_by_sac(world):
+    config = world.config("env: Pendulum-v1\nnum_envs: 4\nnum_steps: 32\nalgorithm: {name: sac, batch_size: 32, train_every: 8}\n"
+                          "replay: {capacity: 2000}\nnetwork: {hidden: [16]}\nstop: {env_steps: 2k}\n", name="sac.yaml")
+    rows = [json.loads(line) for line in s_rows(world.train(config, seed=1)["run_dir"]).splitlines()]
+    said = set().union(*rows)
+    check({"losses/critic_loss", "losses/actor_loss", "losses/entropy_coef", "replay/sampled"} <= said, f"{sorted(said)}")
+    check(abs(rows[-1]["losses/entropy_coef"] - 1) > 1e-3, f"the entropy's weight is not tuned: {rows[-1]}")
+    return said
+
+
 def test_every_name_is_explained(world):
     tops, everything, tags = s_said(world)
     check(len(everything) > 50 and len(tags) > 10, f"too little was said: {sorted(everything)}")
@@ -128,6 +138,7 @@ def test_every_name_is_explained(world):
     equal(sorted(name for name in everything if s_short(name) not in known), [],
           "names that neither glossary.md nor formats.md has")
     equal(sorted(name for name in s_said_by_dqn(world) if s_short(name) not in known), [], "names of DQN's")
+    equal(sorted(name for name in s_said_by_sac(world) if s_short(name) not in known), [], "names of SAC's")
     for name, places in s_places().items():
         said = {place for place, names in tops.items() if name in names or
                 (place == "P" and f"{name}_desired" in names)}

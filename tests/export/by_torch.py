@@ -90,6 +90,9 @@ def check(run, folder):
     for mask, wanted in tries:
         for part, ours, own in zip(parts, asked(policy, observation, parts, mask)[3], wanted):
             against.same(f"{name}: {part.name}", ours, own, part, head)
+    for critic in (getattr(policy, name) for name in ("q1", "q2") if hasattr(policy, name)):
+        numbers = sum(part.elements for part in parts)  # SAC's: the observation and an action, side by side
+        assert critic(torch.zeros(3, policy.actor[0].in_features + numbers)).shape == (3, 1), name
     one_of(policy, observation)
     check_drawn(policy, observation, parts, *tries[-1])
     print(f"torch {name}: {worst:.1e}{', masked' if len(tries) > 1 else ''}{', recurrent' if policy.state_size else ''}")
