@@ -603,11 +603,12 @@ static void test_the_critics_show_what_is_none(void **state)
         assert_true(isnan(c.d_q[k][0]) && isfinite(c.d_q[!k][0]));
         assert_true(isnan(c.stats[SAC_CRITIC_LOSS]) && isnan(c.stats[SAC_Q]));
     }
-    case_t target, mean, wide, alpha;
-    case_t *const all[] = {&target, &mean, &wide, &alpha};
+    case_t first, second, mean, wide, alpha;
+    case_t *const all[] = {&first, &second, &mean, &wide, &alpha};
     for (size_t i = 0; i < TT_COUNT(all); i++)
         s_one(all[i], true);
-    target.next[FIRST][0] = NAN;
+    first.next[FIRST][0] = NAN;
+    second.next[SECOND][0] = NAN;
     mean.head[0] = NAN;
     wide.head[wide.numbers * TT_BLOCK] = NAN;
     alpha.log_alpha = NAN;
