@@ -55,6 +55,13 @@ typedef struct {
             .help = "SGD and RMSProp: momentum"                                                                     \
     }
 
+/*  Of rows whose place in an algorithm's own settings differs: what the key is. */
+#define COMMON_ENTROPY_COEF(AT, DEFAULT, RESUME)                                                         \
+    {                                                                                                    \
+        "algorithm.entropy_coef", TT_CFG_F32, AT, DEFAULT, 0, 10, .help = "weight of the entropy bonus", \
+                                                                  .resume = RESUME                       \
+    }
+
 #define COMMON_HEAD_GAIN(DEFAULT)                                                              \
     {                                                                                          \
         "algorithm.head_gain", TT_CFG_F32, offsetof(common_cfg_t, head_gain), DEFAULT, 0, 100, \

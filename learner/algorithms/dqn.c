@@ -120,7 +120,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
         .train = 1,
         .lr = {self->cfg.off.common.learning_rate},
         .blends = dqn_follows(&self->train, &self->cfg, at),
-        .blend = {{.to = 1, .from = 0, .groups = 1, .tau = self->cfg.tau}},
+        .blend = {{.to = 1, .from = 0, .groups = 1, .tau = self->cfg.off.tau}},
         .priorities = self->cfg.replay.prioritized,
     };
     return TT_OK;

@@ -27,9 +27,8 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "of the error: linear beyond 1, or its square", .resume = TT_CFG_GIVEN},
     {"algorithm.target_every", TT_CFG_U64, AT(target_every), "10000", 1, 1e15,
         .help = "env steps after which the target network follows", .resume = TT_CFG_GIVEN},
-    {"algorithm.tau", TT_CFG_F32, AT(tau), "1", 1e-6, 1, .help = "how far it follows; 1 = to the trained one",
-        .resume = TT_CFG_GIVEN},
-    OFF_POLICY_STEPS("100", "4", "optimizer steps for train_every env steps"),
+    OFF_POLICY_TAU("1"),
+    OFF_POLICY_STEPS("100", "4"),
     {"algorithm.epsilon_start", TT_CFG_F64, AT(epsilon_start), "-1", -1, 1,
         .help = "probability of any choice at first; -1 = 1, or 0 where layers are noisy", .resume = TT_CFG_GIVEN},
     {"algorithm.epsilon_end", TT_CFG_F64, AT(epsilon_end), "-1", -1, 1,
@@ -121,7 +120,7 @@ static tt_status_t s_check_quantiles(const tt_config_t *config, const dqn_cfg_t 
 
 tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 {
-    TT_TRY(off_policy_check(config, train, &cfg->off, cfg->off.gradient_steps));
+    TT_TRY(off_policy_check(config, train, &cfg->off, 1));
     TT_TRY(s_check_quantiles(config, cfg));
     TT_TRY(s_check_epsilon(config, train, cfg));
     return s_check_priorities(config, train, cfg);
@@ -142,7 +141,7 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .quantiles = cfg->quantiles,
         .dueling = cfg->dueling};
     out->forwards = cfg->double_q ? 3 : 2; /* dqn_objective */
-    out->feed = off_policy_feed(train, &cfg->off, cfg->off.gradient_steps);
+    out->feed = off_policy_feed(train, &cfg->off, 1);
     out->feed.alpha = cfg->replay.prioritized ? cfg->replay.alpha : 0;
     out->feed.epsilon = cfg->replay.epsilon;
     out->feed.beta = cfg->replay.beta;

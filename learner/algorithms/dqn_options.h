@@ -15,9 +15,8 @@ typedef struct {
     bool double_q, dueling, noisy;
     uint32_t quantiles; /* of a choice; 0 = it has one value             */
     float noisy_sigma;
-    int loss;              /* dqn_error_t                                   */
-    uint64_t target_every; /* env steps                                     */
-    float tau;
+    int loss;                          /* dqn_error_t                                   */
+    uint64_t target_every;             /* env steps                                     */
     double epsilon_start, epsilon_end; /* DQN_USUAL: dqn_epsilon_start, dqn_epsilon_end */
     uint64_t epsilon_steps;            /* env steps; 0 = a tenth of stop.env_steps      */
     float epsilon_power;               /* tt_actor_t */

@@ -12,11 +12,12 @@ uint64_t off_policy_batch(const tt_train_cfg_t *train)
 }
 
 static tt_status_t s_check_steps(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t steps)
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns)
 {
     const uint32_t shards = train->learner.shards, wanted = (cfg->batch_size + shards / 2) / shards * shards;
     const uint64_t end = train->stop.env_steps;
-    const uint64_t most = ((off_policy_batch(train) - 1) / cfg->train_every + 1) * steps; /* of an update */
+    const uint64_t most =
+        ((off_policy_batch(train) - 1) / cfg->train_every + 1) * cfg->gradient_steps * turns; /* of an update */
     if (cfg->batch_size % shards)
         return BAD("algorithm.batch_size",
             "%" PRIu32 " is no multiple of learner.shards %" PRIu32 " (%s); nearest: %" PRIu32, cfg->batch_size, shards,
@@ -25,7 +26,7 @@ static tt_status_t s_check_steps(
         return BAD("algorithm.gradient_steps",
             "%" PRIu32 " for every %" PRIu32 " env steps (algorithm.train_every) are %" PRIu64
             " optimizer steps in an update of %" PRIu64 " env steps, more than can be counted",
-            steps, cfg->train_every, most, off_policy_batch(train));
+            cfg->gradient_steps, cfg->train_every, most, off_policy_batch(train));
     if (end && cfg->learning_starts >= end)
         return BAD("algorithm.learning_starts",
             "%" PRIu64 " env steps, but stop.env_steps is %" PRIu64 " (%s): nothing would "
@@ -117,14 +118,14 @@ static tt_status_t s_check_normalize(const tt_config_t *config, const tt_train_c
 }
 
 tt_status_t off_policy_check(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t steps)
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns)
 {
     TT_TRY(s_check_normalize(config, train));
-    TT_TRY(s_check_steps(config, train, cfg, steps));
+    TT_TRY(s_check_steps(config, train, cfg, turns));
     return s_check_capacity(config, train, cfg);
 }
 
-tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t steps)
+tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns)
 {
     return (tt_feed_t){.source = TT_FEED_REPLAY,
         .capacity = cfg->capacity * s_row_bytes(train),
@@ -134,5 +135,5 @@ tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *c
         .memory = (tt_memory_t)cfg->memory,
         .start = cfg->learning_starts,
         .every = cfg->train_every,
-        .steps = steps};
+        .steps = cfg->gradient_steps * turns};
 }

@@ -13,6 +13,7 @@ typedef struct {
     uint32_t batch_size, n_step;
     uint64_t learning_starts; /* env steps   */
     uint32_t train_every, gradient_steps;
+    float tau;
     uint64_t capacity; /* transitions */
     bool save;
     int memory; /* tt_memory_t */
@@ -35,13 +36,20 @@ _Static_assert((uint64_t)OFF_POLICY_CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay h
             .help = "rewards of a return before the target network goes on"                           \
     }
 
-#define OFF_POLICY_STEPS(STARTS, EVERY, STEPS)                                                                         \
-    {"algorithm.learning_starts", TT_CFG_U64, offsetof(off_policy_cfg_t, learning_starts), STARTS, 0, 1e15,            \
-        .help = "env steps before the first optimizer step, played at random"},                                        \
-        {"algorithm.train_every", TT_CFG_U32, offsetof(off_policy_cfg_t, train_every), EVERY, 1, 1e9,                  \
-            .help = "env steps for which gradient_steps are made"},                                                    \
-    {                                                                                                                  \
-        "algorithm.gradient_steps", TT_CFG_U32, offsetof(off_policy_cfg_t, gradient_steps), "1", 1, 1e6, .help = STEPS \
+#define OFF_POLICY_TAU(DEFAULT)                                                                       \
+    {                                                                                                 \
+        "algorithm.tau", TT_CFG_F32, offsetof(off_policy_cfg_t, tau), DEFAULT, 1e-6, 1,               \
+            .help = "how far target networks follow; 1 = to the trained ones", .resume = TT_CFG_GIVEN \
+    }
+
+#define OFF_POLICY_STEPS(STARTS, EVERY)                                                                     \
+    {"algorithm.learning_starts", TT_CFG_U64, offsetof(off_policy_cfg_t, learning_starts), STARTS, 0, 1e15, \
+        .help = "env steps before the first optimizer step, played at random"},                             \
+        {"algorithm.train_every", TT_CFG_U32, offsetof(off_policy_cfg_t, train_every), EVERY, 1, 1e9,       \
+            .help = "env steps for which gradient_steps are made"},                                         \
+    {                                                                                                       \
+        "algorithm.gradient_steps", TT_CFG_U32, offsetof(off_policy_cfg_t, gradient_steps), "1", 1, 1e6,    \
+            .help = "optimizer steps for train_every env steps; of each network, where they take turns"     \
     }
 
 #define OFF_POLICY_CAPACITY                                                                                     \
@@ -65,9 +73,9 @@ _Static_assert((uint64_t)OFF_POLICY_CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay h
 
 /*  Rows of a batch. */
 uint64_t off_policy_batch(const tt_train_cfg_t *train);
-/*  Rules between these keys; steps: of optimisers, for train_every env steps. TT_CONFIG: with the origin of the key at fault. */
+/*  Rules between these keys; turns: optimiser steps that a gradient step is. TT_CONFIG: with the origin of the key at fault. */
 tt_status_t off_policy_check(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t steps);
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns);
 /*  All that is drawn is as likely as any other. Its bytes are `capacity` rows of what is stored of one: observation, mask, action, reward
  *  and both flags. */
-tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t steps);
+tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns);

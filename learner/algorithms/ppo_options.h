@@ -49,8 +49,7 @@ extern const tt_cfg_field_t ppo_fields[];
         COMMON_GAMMA(TT_CFG_GIVEN),                                                                               \
         {"algorithm.gae_lambda", TT_CFG_F32, PPO_AT(gae_lambda), GAE_LAMBDA, 0, 1,                                \
             .help = "lambda of generalised advantage estimation", .resume = TT_CFG_GIVEN},                        \
-        {"algorithm.entropy_coef", TT_CFG_F32, PPO_AT(entropy_coef), "0", 0, 10,                                  \
-            .help = "weight of the entropy bonus", .resume = TT_CFG_GIVEN},                                       \
+        COMMON_ENTROPY_COEF(PPO_AT(entropy_coef), "0", TT_CFG_GIVEN),                                             \
         {"algorithm.value_coef", TT_CFG_F32, PPO_AT(value_coef), VALUE_COEF, 0, 100,                              \
             .help = "weight of half the squared error", .resume = TT_CFG_GIVEN},                                  \
         COMMON_MAX_GRAD_NORM("0.5"),                                                                              \

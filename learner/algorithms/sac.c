@@ -149,12 +149,13 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
         .input = {[SAC_IN_ACTION] = {self->action, critics ? row : 0, false},
             [SAC_IN_NOISE] = {self->noise, row, false},
             [SAC_IN_RETURN] = {sample->ret, sizeof *sample->ret, false},
-            [SAC_IN_DISCOUNT] = {sample->discount, sizeof *sample->discount, false}},
+            [SAC_IN_DISCOUNT] = {sample->discount, sizeof *sample->discount, false},
+            [SAC_IN_WEIGHT] = {sample->weight, sizeof *sample->weight, false}},
         .train = 1u << self->trains,
         .lr = {[ACTOR] = common->learning_rate,
             [CRITICS] = self->cfg.critic_learning_rate > 0 ? self->cfg.critic_learning_rate : common->learning_rate},
         .blends = critics,
-        .blend = {{.to = 1, .from = 0, .groups = 1u << CRITICS, .tau = self->cfg.tau}},
+        .blend = {{.to = 1, .from = 0, .groups = 1u << CRITICS, .tau = self->cfg.off.tau}},
     };
     return TT_OK;
 }

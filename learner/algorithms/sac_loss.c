@@ -10,7 +10,7 @@
 /*  Parameters and tables under their names. */
 typedef struct {
     sac_loss_t p;
-    const float *noise, *ret, *discount;
+    const float *noise, *ret, *discount, *weight;
 } given_t;
 
 BLOCK_FN given_t s_given(const void *params, const void *const *input)
@@ -18,7 +18,8 @@ BLOCK_FN given_t s_given(const void *params, const void *const *input)
     return (given_t){.p = *(const sac_loss_t *)params,
         .noise = (const float *)input[SAC_IN_NOISE],
         .ret = (const float *)input[SAC_IN_RETURN],
-        .discount = (const float *)input[SAC_IN_DISCOUNT]};
+        .discount = (const float *)input[SAC_IN_DISCOUNT],
+        .weight = (const float *)input[SAC_IN_WEIGHT]};
 }
 
 /*  w of the units, 0 behind the last. */
@@ -27,7 +28,7 @@ BLOCK_FN void s_weights(const given_t *self, const tt_loss_block_t *block, col_o
     block_zero(weight);
     EACH_GIVEN_ROW(r, block)
     {
-        weight[r] = self->p.scale;
+        weight[r] = self->weight[block->row[r]] * self->p.scale;
     }
 }
 
@@ -132,6 +133,12 @@ BLOCK_CLONES void sac_draw_back(
     s_draw_back(&given, block, d_action);
 }
 
+/*  Is the second critic the lesser one, or none? A NAN of the first stays without. */
+BLOCK_FN bool s_is_second(float q1, float q2)
+{
+    return q2 < q1 || q2 != q2;
+}
+
 /* ---- the critics ---------------------------------------------------------------------------------------------------- */
 
 /*  Where nothing follows, what stands there is not read. */
@@ -145,7 +152,7 @@ BLOCK_FN void s_targets(const given_t *self, const tt_loss_block_t *block, col_o
     s_column(block, self->ret, target);
     EACH_ROW(r)
     {
-        const float least = q2[r] < q1[r] ? q2[r] : q1[r], soft = least - alpha * log_prob[r];
+        const float least = s_is_second(q1[r], q2[r]) ? q2[r] : q1[r], soft = least - alpha * log_prob[r];
         target[r] += discount[r] > 0 ? discount[r] * soft : 0;
     }
 }
@@ -202,14 +209,14 @@ BLOCK_FN void s_actor_slopes(const given_t *self, const tt_loss_block_t *block, 
     }
 }
 
-/*  The lesser of both critics, which alone has a slope. NAN where one is. */
+/*  The lesser of both critics, which alone has a slope. */
 BLOCK_FN void s_least(const tt_loss_block_t *block, col_in weight, col_out q)
 {
     const float *q1 = block->head[SAC_Q1], *q2 = block->head[SAC_Q2];
     float *d_q1 = block->d_head[SAC_Q1], *d_q2 = block->d_head[SAC_Q2];
     EACH_ROW(r)
     {
-        const bool second = q2[r] < q1[r] || q2[r] != q2[r];
+        const bool second = s_is_second(q1[r], q2[r]);
         q[r] = second ? q2[r] : q1[r];
         d_q1[r] = second ? 0 : -weight[r];
         d_q2[r] = second ? -weight[r] : 0;
@@ -240,7 +247,7 @@ BLOCK_CLONES void sac_actor_loss(const void *params, const void *const *input, c
     s_actor_slopes(&given, block, weight, alpha);
     s_least(block, weight, q);
     block_add(&block->d_log_std[SAC_ACTOR][0], s_alpha(&given, block, weight, log_prob, log_alpha));
-    block_add(&block->stats[SAC_ALPHA], alpha * block_sum(weight));
+    block_add(&block->stats[SAC_ALPHA], alpha * (given.p.scale * (float)block->rows));
     EACH_ROW(r)
     {
         q[r] = weight[r] * (alpha * log_prob[r] - q[r]);

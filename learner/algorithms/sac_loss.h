@@ -6,7 +6,7 @@
  *             draw     u = mean + deviation z,  y = tanh u,  log pi = sum of log N(u) - log(1 - y^2)
  *             critics  target = R + g (min q'(next, y) - alpha log pi);   w / 2 sum over both of (q(at, a) - target)^2
  *             actor    w (alpha log pi - min q(at, y)), alpha held;       weight: -w log alpha (log pi + target entropy), log pi held
- *           with w = 1 / units and no derivative through the target. Of equal critics the first counts.
+ *           with w = the unit's weight / units and no derivative through the target. Of equal critics the first counts.
  *  Actions: numbers within -1 and 1, before they are brought to the bounds of the space: those of a row are tanh of what is stored.
  *  Sums:    over the units of a block as a fixed binary tree.
  *  Threads: pure; called from the device's threads. */
@@ -20,13 +20,14 @@ enum {
     SAC_IN_NOISE,    /* [numbers] floats: z, standard normals      */
     SAC_IN_RETURN,   /* float, of both                             */
     SAC_IN_DISCOUNT, /* of what follows                            */
+    SAC_IN_WEIGHT,   /* of a unit, so that the sum is a mean over the replay */
     SAC_INPUTS
 };
 
 /*  The parameters of the losses and the draw. */
 typedef struct {
     uint32_t numbers; /* of an action: a head has as many means, then as many log deviations */
-    float scale;      /* w                                                                   */
+    float scale;      /* 1 / units                                                           */
     float target_entropy;
     bool tuned; /* the entropy's weight is trained */
 } sac_loss_t;

@@ -13,15 +13,14 @@ const tt_cfg_field_t sac_fields[] = {
     COMMON_GAMMA(TT_CFG_FIXED), /* the replay holds returns that were discounted by it */
     OFF_POLICY_BATCH_SIZE("256"),
     OFF_POLICY_N_STEP,
-    {"algorithm.tau", TT_CFG_F32, AT(tau), "0.005", 1e-6, 1,
-        .help = "how far the target critics follow after each step of the critics", .resume = TT_CFG_GIVEN},
-    {"algorithm.entropy_coef", TT_CFG_F32, AT(entropy_coef), "1", 1e-30, 1e6,
-        .help = "weight of the policy's entropy in what is learned; at first, where it is tuned"},
+    OFF_POLICY_TAU("0.005"),
+    COMMON_ENTROPY_COEF(AT(entropy_coef), "1", TT_CFG_FIXED),
     {"algorithm.tune_entropy", TT_CFG_BOOL, AT(tune_entropy), "true",
-        .help = "tune that weight so that the entropy comes to algorithm.target_entropy"},
+        .help =
+            "tune algorithm.entropy_coef, which is its first value, so that the entropy is algorithm.target_entropy"},
     {"algorithm.target_entropy", TT_CFG_F64, AT(target_entropy), "null", -1e6, 1e6,
         .help = "in nats; null = minus the numbers of an action", .resume = TT_CFG_GIVEN},
-    OFF_POLICY_STEPS("100", "1", "steps of the critics and of the actor for train_every env steps"),
+    OFF_POLICY_STEPS("100", "1"),
     COMMON_MAX_GRAD_NORM("0"),
     COMMON_OPTIMIZER("adam", "1e-8"),
     COMMON_HEAD_GAIN("1"),
@@ -32,7 +31,9 @@ const tt_cfg_field_t sac_fields[] = {
 
 tt_status_t sac_check(const tt_config_t *config, const tt_train_cfg_t *train, const sac_cfg_t *cfg)
 {
-    TT_TRY(off_policy_check(config, train, &cfg->off, cfg->off.gradient_steps * SAC_STEPS));
+    TT_TRY(off_policy_check(config, train, &cfg->off, SAC_STEPS));
+    if (cfg->entropy_coef <= 0)
+        return BAD("algorithm.entropy_coef", "0, of which there is no logarithm: say a small number, as 1e-6");
     if (!cfg->tune_entropy && !isnan(cfg->target_entropy))
         return BAD("algorithm.target_entropy", "%g, but algorithm.tune_entropy (%s) is false: leave it away",
             cfg->target_entropy, tt_config_origin(config, "algorithm.tune_entropy"));
@@ -44,7 +45,7 @@ void sac_shape(const tt_train_cfg_t *train, const sac_cfg_t *cfg, tt_shape_t *ou
     out->actor = (tt_actor_t){
         .kind = TT_ACT_SQUASHED, .squash = true, .state_std = true, .random_rows = cfg->off.learning_starts};
     snprintf(out->actor.groups, sizeof out->actor.groups, "actor: actor, critics: q1");
-    out->feed = off_policy_feed(train, &cfg->off, cfg->off.gradient_steps * SAC_STEPS);
+    out->feed = off_policy_feed(train, &cfg->off, SAC_STEPS);
     out->sets = 2;
     out->forwards = 4; /* of both objectives, a step */
 }

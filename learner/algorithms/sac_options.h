@@ -10,8 +10,7 @@
 typedef struct {
     off_policy_cfg_t off;
     float critic_learning_rate; /* 0 = learning_rate                        */
-    float tau;
-    float entropy_coef; /* at first, where it is tuned              */
+    float entropy_coef;         /* at first, where it is tuned              */
     bool tune_entropy;
     double target_entropy; /* NAN: minus the numbers of an action      */
 } sac_cfg_t;

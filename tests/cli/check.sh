@@ -219,8 +219,9 @@ TT_LOG=learner:debug,trace,,net:warn TT_LOG_FORMAT=text TT_CPU=portable TT_ENV_S
 expect 64 "no option '--sed'; did you mean '--seed'?" "$TUTTI" run good.yaml --sed 3
 expect 64 "no option '--torch'" "$TUTTI" export nothing --torch x
 ! grep -q 'did you mean' err || fail "--torch: $(cat err)"
-expect 78 "no algorithm 'sac'; nearest in kind is 'ppo', proximal policy optimisation (on-policy; any actions); \`tutti algorithms\` lists them" \
-    "$TUTTI" check good.yaml --set algorithm.name=sac
+expect 78 "no algorithm 'impala'; nearest in kind is 'ppo', proximal policy optimisation (on-policy; any actions); \`tutti algorithms\` lists them" \
+    "$TUTTI" check good.yaml --set algorithm.name=impala
+expect 78 "no algorithm 'TD3'; nearest in kind is 'sac', " "$TUTTI" check good.yaml --set algorithm.name=TD3
 expect 66 "no algorithm 'Rainbow'; nearest in kind is 'dqn', " "$TUTTI" algorithms Rainbow
 expect 66 "no algorithm 'PPO' (did you mean 'ppo'?)" "$TUTTI" algorithms PPO
 

@@ -307,7 +307,7 @@ static void ppo_is_the_same(void **state)
 static void sac_is_the_same(void **state)
 {
     (void)state;
-    static float action[UNITS][NUMBERS], noise[UNITS][NUMBERS], ret[UNITS], discount[UNITS];
+    static float action[UNITS][NUMBERS], noise[UNITS][NUMBERS], ret[UNITS], discount[UNITS], weight[UNITS];
     for (uint32_t i = 0; i < UNITS; i++) {
         for (uint32_t a = 0; a < NUMBERS; a++) {
             action[i][a] = s_random(1 + a, i);
@@ -315,6 +315,7 @@ static void sac_is_the_same(void **state)
         }
         ret[i] = s_random(20, i);
         discount[i] = i % 5 ? 0.99f : 0;
+        weight[i] = i % 3 ? 1 : 0.75f;
     }
     for (uint32_t form = 0; form < 4; form++) {
         const bool actor = form & 1;
@@ -323,8 +324,8 @@ static void sac_is_the_same(void **state)
             .kernel = actor ? tt_cuda_loss_sac_actor : tt_cuda_loss_sac_critic,
             .params = &params,
             .params_size = sizeof params,
-            .input = {action, noise, ret, discount},
-            .bytes = {sizeof action, sizeof noise, sizeof ret, sizeof discount},
+            .input = {action, noise, ret, discount, weight},
+            .bytes = {sizeof action, sizeof noise, sizeof ret, sizeof discount, sizeof weight},
             .stages = actor ? SAC_ACTOR_STAGES : SAC_CRITIC_STAGES,
             .outs = {2 * NUMBERS, 1, 1, 1, 1},
             .log_std = actor,

@@ -55,7 +55,7 @@ static void test_defaults(void **state)
         s_dqn()->gamma(&cfg) == 0.99 && cfg.off.common.learning_rate == 1e-4f && cfg.off.common.max_grad_norm == 10);
     assert_true(
         cfg.off.batch_size == 32 && cfg.off.n_step == 1 && !cfg.double_q && !cfg.dueling && cfg.loss == DQN_HUBER);
-    assert_true(cfg.target_every == 10000 && cfg.tau == 1);
+    assert_true(cfg.target_every == 10000 && cfg.off.tau == 1);
     assert_true(cfg.off.learning_starts == 100 && cfg.off.train_every == 4 && cfg.off.gradient_steps == 1);
     assert_true(!cfg.noisy && cfg.noisy_sigma == 0.5f);
     assert_true(dqn_epsilon_start(&cfg) == 1 && dqn_epsilon_end(&cfg) == 0.05);

@@ -170,7 +170,7 @@ static dqn_cfg_t s_cfg(const case_t *c)
         .quantiles = c->quantiles,
         .loss = h->squared ? DQN_MSE : DQN_HUBER,
         .target_every = h->target_every,
-        .tau = h->tau,
+        .off.tau = h->tau,
         .off.learning_starts = h->learning_starts,
         .off.train_every = h->train_every,
         .off.gradient_steps = 1,

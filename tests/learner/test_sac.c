@@ -57,7 +57,7 @@ static void test_defaults(void **state)
     assert_ok(s_read("algorithm: {}\n", &train, &cfg));
     assert_true(s_sac()->gamma(&cfg) == 0.99 && s_sac()->head_gain(&cfg) == 1 && s_sac()->log_std0(&cfg) == 0);
     assert_true(cfg.off.common.learning_rate == 3e-4f && cfg.critic_learning_rate == 0);
-    assert_true(cfg.off.batch_size == 256 && cfg.off.n_step == 1 && cfg.tau == 0.005f);
+    assert_true(cfg.off.batch_size == 256 && cfg.off.n_step == 1 && cfg.off.tau == 0.005f);
     assert_true(cfg.entropy_coef == 1 && cfg.tune_entropy && isnan(cfg.target_entropy));
     assert_true(cfg.off.learning_starts == 100 && cfg.off.train_every == 1 && cfg.off.gradient_steps == 1);
     assert_true(cfg.off.capacity == 1000000 && cfg.off.save && cfg.off.memory == TT_MEMORY_AUTO);
@@ -94,7 +94,9 @@ static void test_what_is_refused(void **state)
         {"algorithm: {critic_learning_rate: 1.5}\n", "algorithm.critic_learning_rate", "1"},
         {"algorithm: {tau: 0}\n", "test.yaml:1:13: algorithm.tau", "1e-06"},
         {"algorithm: {tau: 1.5}\n", "algorithm.tau", "1"},
-        {"algorithm: {entropy_coef: 0}\n", "algorithm.entropy_coef", "1e-30"},
+        {"algorithm: {entropy_coef: 0}\n", "test.yaml:1:13: algorithm.entropy_coef: 0, of which there is no logarithm",
+            "1e-6"},
+        {"algorithm: {entropy_coef: 11}\n", "algorithm.entropy_coef", "10"},
         {"algorithm: {tune_entropy: 2}\n", "test.yaml:1:13: algorithm.tune_entropy", "true or false"},
         {"algorithm: {tune_entropy: false, target_entropy: -2.5}\n",
             "test.yaml:1:34: algorithm.target_entropy: -2.5, but algorithm.tune_entropy (test.yaml:1:13) is false",
@@ -111,29 +113,11 @@ static void test_what_is_refused(void **state)
         s_refused(cases[i].yaml, &train, cases[i].first, cases[i].second);
 }
 
+/*  What else a network may not be is the job's business: tests/e2e/sac.py. */
 static void test_which_networks_are_refused(void **state)
 {
     (void)state;
-    sac_cfg_t cfg;
     tt_train_cfg_t train = s_train();
-    strcpy(train.network.encoder, "dense 8");
-    s_refused("algorithm: {}\n", &train, "network.encoder: sac's critics read observations of numbers beside an action",
-        "set it to none");
-    strcpy(train.network.encoder, "none");
-    assert_ok(s_read("algorithm: {}\n", &train, &cfg));
-
-    train = s_train();
-    train.network.shared = true;
-    s_refused("algorithm: {}\n", &train, "network.shared: true, but sac's actor and critics are trained apart",
-        "set it to false");
-
-    train = s_train();
-    train.network.hidden.count = 0;
-    s_refused("algorithm: {}\n", &train, "network.hidden: sac's critics need a layer at least", "[256, 256]");
-    train.network.hidden.count = 1;
-    assert_ok(s_read("algorithm: {}\n", &train, &cfg));
-
-    train = s_train();
     train.network.rnn = TT_RNN_GRU;
     s_refused("algorithm: {}\n", &train, "network.rnn: sac trains networks that remember nothing", "algorithm.name");
 }
@@ -366,6 +350,7 @@ static void s_check_inputs(const stage_t *self, const tt_minibatch_t *m, bool cr
     assert_int_equal(m->input[SAC_IN_NOISE].bytes, row);
     assert_ptr_equal(m->input[SAC_IN_RETURN].at, self->sample.ret);
     assert_ptr_equal(m->input[SAC_IN_DISCOUNT].at, self->sample.discount);
+    assert_ptr_equal(m->input[SAC_IN_WEIGHT].at, self->sample.weight);
     for (uint32_t i = 0; i < m->inputs; i++)
         assert_false(m->input[i].single);
     assert_true(m->input[SAC_IN_RETURN].bytes == sizeof(float) && m->input[SAC_IN_DISCOUNT].bytes == sizeof(float));
@@ -380,7 +365,8 @@ static void s_check_step(const stage_t *self, const tt_minibatch_t *m, bool crit
     assert_int_equal(m->blends, critics);
     if (critics) {
         const tt_blend_t blend = m->blend[0];
-        assert_true(blend.to == 1 && blend.from == 0 && blend.groups == 1u << CRITICS && blend.tau == self->cfg.tau);
+        assert_true(
+            blend.to == 1 && blend.from == 0 && blend.groups == 1u << CRITICS && blend.tau == self->cfg.off.tau);
     }
     assert_int_equal(m->params_size, sizeof *loss);
     assert_true(loss->numbers == NUMBERS && loss->scale == 1.0f / 64);
@@ -461,7 +447,7 @@ static void s_copy(const tt_minibatch_t *m, float *out)
 static void test_the_same_step_twice(void **state)
 {
     (void)state;
-    enum { FLOATS = 64 * (2 * NUMBERS + 2) };
+    enum { FLOATS = 64 * (2 * NUMBERS + 3) };
     for (uint64_t total = 6; total < 8; total++) {
         static float first[FLOATS], again[FLOATS];
         stage_t stage, other;

@@ -14,7 +14,7 @@ enum { FIRST, SECOND, CRITICS };
 typedef struct {
     bool critic; /* whose loss; else the actor's */
     uint32_t numbers, rows;
-    float noise[UNITS * MOST], ret[UNITS], discount[UNITS];
+    float noise[UNITS * MOST], ret[UNITS], discount[UNITS], weight[UNITS];
     uint32_t position[TT_BLOCK];
     float log_alpha, d_log_alpha;
     float head[WIDEST * TT_BLOCK], d_head[WIDEST * TT_BLOCK];
@@ -47,6 +47,7 @@ static void s_fill_units(case_t *c)
     for (uint32_t i = 0; i < UNITS; i++) {
         c->ret[i] = (float)(4 * s_random(1, i));
         c->discount[i] = i % 4 ? 0.97f : 0;
+        c->weight[i] = i % 3 ? 1 : 0.75f;
         for (uint32_t a = 0; a < c->numbers; a++)
             c->noise[i * c->numbers + a] = s_normal(10 + a, i);
     }
@@ -117,8 +118,10 @@ typedef enum { DRAW, LOSS, BACK } call_t;
 
 static void s_call(case_t *c, call_t call)
 {
-    const void *input[TT_INPUTS_MAX] = {
-        [SAC_IN_NOISE] = c->noise, [SAC_IN_RETURN] = c->ret, [SAC_IN_DISCOUNT] = c->discount};
+    const void *input[TT_INPUTS_MAX] = {[SAC_IN_NOISE] = c->noise,
+        [SAC_IN_RETURN] = c->ret,
+        [SAC_IN_DISCOUNT] = c->discount,
+        [SAC_IN_WEIGHT] = c->weight};
     const tt_objective_t objective = s_objective(c);
     tt_loss_block_t block = s_block(c);
     if (call == LOSS) {
@@ -180,6 +183,12 @@ static double s_log_prob_of(const case_t *c, uint32_t r)
     double head[WIDEST];
     s_head(c, r, head);
     return s_log_prob(c, r, head);
+}
+
+/*  What row r counts. */
+static double s_w(const case_t *c, uint32_t r)
+{
+    return (double)c->weight[c->position[r]] / UNITS;
 }
 
 static double s_least(const float q[CRITICS][TT_BLOCK], uint32_t r)
@@ -260,6 +269,7 @@ static float s_entropy_at(case_t *c, float u, float log_std, float z)
     memset(c, 0, sizeof *c);
     s_fill(c, false, 1, 0, 1);
     c->loss.scale = 1;
+    c->weight[c->position[0]] = 1;
     c->noise[c->position[0]] = z;
     c->head[TT_BLOCK] = log_std;
     c->head[0] = (float)((double)u - exp((double)log_std) * (double)z);
@@ -293,9 +303,9 @@ static void s_expect_critics(const case_t *c, double *stats)
 {
     for (uint32_t r = 0; r < c->rows; r++) {
         const double first = (double)c->q[FIRST][r], second = (double)c->q[SECOND][r], target = s_target(c, r);
-        stats[SAC_CRITIC_LOSS] += s_critics_loss(first, second, target) / UNITS;
-        stats[SAC_Q] += (first + second) / 2 / UNITS;
-        stats[SAC_TARGET] += target / UNITS;
+        stats[SAC_CRITIC_LOSS] += s_critics_loss(first, second, target) * s_w(c, r);
+        stats[SAC_Q] += (first + second) / 2 * s_w(c, r);
+        stats[SAC_TARGET] += target * s_w(c, r);
     }
 }
 
@@ -319,9 +329,9 @@ static void s_check_critics_slopes(const case_t *c)
         const double by_first = s_critics_loss(first + by, second, target) - s_critics_loss(first - by, second, target);
         const double by_second =
             s_critics_loss(first, second + by, target) - s_critics_loss(first, second - by, target);
-        const double tolerance = 3e-6 * (1 + fabs(target)) / UNITS;
-        assert_near(c->d_q[FIRST][r], by_first / (2 * by) / UNITS, tolerance);
-        assert_near(c->d_q[SECOND][r], by_second / (2 * by) / UNITS, tolerance);
+        const double tolerance = 3e-6 * (1 + fabs(target)) * s_w(c, r);
+        assert_near(c->d_q[FIRST][r], by_first / (2 * by) * s_w(c, r), tolerance);
+        assert_near(c->d_q[SECOND][r], by_second / (2 * by) * s_w(c, r), tolerance);
     }
 }
 
@@ -348,6 +358,7 @@ static void s_one(case_t *c, bool critic)
     for (uint32_t a = 0; a < c->numbers; a++)
         c->head[(c->numbers + a) * TT_BLOCK] = (float)a / 4 - 0.5f;
     c->loss.scale = 1;
+    c->weight[c->position[0]] = 1;
     c->ret[c->position[0]] = 0;
     c->discount[c->position[0]] = 0.97f;
 }
@@ -394,10 +405,10 @@ static void s_expect_actor(const case_t *c, double *stats)
     const double alpha = exp((double)c->log_alpha);
     for (uint32_t r = 0; r < c->rows; r++) {
         const double log_prob = s_log_prob_of(c, r);
-        stats[SAC_ACTOR_LOSS] += (alpha * log_prob - s_least(c->q, r)) / UNITS;
-        stats[SAC_ALPHA_LOSS] -= (double)c->log_alpha * (log_prob + (double)c->loss.target_entropy) / UNITS;
+        stats[SAC_ACTOR_LOSS] += (alpha * log_prob - s_least(c->q, r)) * s_w(c, r);
+        stats[SAC_ALPHA_LOSS] -= (double)c->log_alpha * (log_prob + (double)c->loss.target_entropy) * s_w(c, r);
         stats[SAC_ALPHA] += alpha / UNITS;
-        stats[SAC_ENTROPY] -= log_prob / UNITS;
+        stats[SAC_ENTROPY] -= log_prob * s_w(c, r);
     }
 }
 
@@ -417,7 +428,7 @@ static void s_check_actor_slope(const case_t *c, uint32_t r, uint32_t a, bool al
     const double up = s_actor_loss(c, r, head, along);
     head[a] = at - by;
     const double slope = (up - s_actor_loss(c, r, head, along)) / (2 * by);
-    assert_near(got, slope / UNITS, 2e-5 * (1 + fabs(slope)) / UNITS);
+    assert_near(got, slope * s_w(c, r), 2e-5 * (1 + fabs(slope)) * s_w(c, r));
 }
 
 static void s_check_actor_slopes(const case_t *c, bool along)
@@ -432,7 +443,8 @@ static void s_check_critics_share(const case_t *c)
 {
     for (uint32_t r = 0; r < TT_BLOCK; r++) {
         const bool second = c->q[SECOND][r] < c->q[FIRST][r];
-        assert_true(c->d_q[second][r] == (r < c->rows ? -1.0f / UNITS : 0) && c->d_q[!second][r] == 0);
+        assert_true(c->d_q[second][r] == (r < c->rows ? -(c->weight[c->position[r]] * (1.0f / UNITS)) : 0) &&
+                    c->d_q[!second][r] == 0);
     }
 }
 
@@ -441,7 +453,7 @@ static void s_check_alpha_slope(const case_t *c, double before)
 {
     double slope = 0;
     for (uint32_t r = 0; r < c->rows; r++)
-        slope -= (s_log_prob_of(c, r) + (double)c->loss.target_entropy) / UNITS;
+        slope -= (s_log_prob_of(c, r) + (double)c->loss.target_entropy) * s_w(c, r);
     assert_near(c->d_log_alpha, before + slope, 1e-5 * (1 + fabs(slope)));
 }
 
@@ -575,7 +587,7 @@ static void test_statistics_are_means(void **state)
             s_call(&c, LOSS);
             (critic ? s_expect_critics : s_expect_actor)(&c, expected);
             for (uint32_t r = 0; r < c.rows; r++)
-                slope -= (s_log_prob_of(&c, r) + (double)c.loss.target_entropy) / UNITS;
+                slope -= (s_log_prob_of(&c, r) + (double)c.loss.target_entropy) * s_w(&c, r);
             memset(c.head, 0, sizeof c.head); /* behind the last row stand zeros */
             memset(c.q, 0, sizeof c.q);
             memset(c.next, 0, sizeof c.next);

@@ -133,7 +133,7 @@ static sac_cfg_t s_cfg(const case_t *c)
         .off.gradient_steps = 1,
         .off.capacity = 1000,
         .critic_learning_rate = h->critic_lr,
-        .tau = h->tau,
+        .off.tau = h->tau,
         .entropy_coef = 1, /* what it is at first stands in the parameters */
         .tune_entropy = h->tuned,
         .target_entropy = (double)h->target_entropy};
@@ -223,7 +223,12 @@ static void s_pick(case_t *c, picked_t *out)
         replay_gather_rows(c->replay, out->unit, units, f == TT_AT ? REPLAY_AT : REPLAY_NEXT, out->obs[f]);
     }
     const float *ret = s_take(c, units, sizeof(float)), *discount = s_take(c, units, sizeof(float));
-    out->sample = (replay_sample_t){.units = units, .unit = out->unit, .ret = ret, .discount = discount};
+    static float weight[256]; /* all alike, as there */
+    for (uint32_t i = 0; i < units && i < TT_COUNT(weight); i++)
+        weight[i] = 1;
+    assert_true(units <= TT_COUNT(weight));
+    out->sample =
+        (replay_sample_t){.units = units, .unit = out->unit, .weight = weight, .ret = ret, .discount = discount};
 }
 
 static void s_drop(picked_t *p)
