@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -29,6 +30,8 @@ typedef struct {
 static pthread_mutex_t s_hanging = PTHREAD_MUTEX_INITIALIZER, s_syncing = PTHREAD_MUTEX_INITIALIZER;
 static stage_t s_stage; /* a test that fails leaves the learner's thread behind */
 
+static atomic_bool s_stuck; /* the learner waits for one of them */
+
 /*  The disk's, of the learner: they come back when the test lets them. */
 static void s_hang(int fd, pthread_mutex_t *mutex)
 {
@@ -36,7 +39,9 @@ static void s_hang(int fd, pthread_mutex_t *mutex)
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     if (readlink(link, path, sizeof path - 1) < 0 || !strstr(path, ".safetensors.tutti-"))
         return;
+    s_stuck = true;
     pthread_mutex_lock(mutex);
+    s_stuck = false;
     pthread_mutex_unlock(mutex);
 }
 
@@ -294,7 +299,7 @@ static void test_a_disk_is_slow(void **state)
     s_hold(&s_syncing);
     s_pass(self, 101);
     self->collector.gate = 2;
-    fake_until(&self->run, strncmp(learner->state, "writing 0", 9) == 0, "a write that hangs");
+    fake_until(&self->run, s_stuck && strncmp(learner->state, "writing 0", 9) == 0, "a write that hangs");
     s_pass(self, STALL_S);
     const uint64_t before = learner->progress;
     s_pass(self, STALL_S);
