@@ -49,8 +49,22 @@ stop: {env_steps: 576}
 """
 
 
-def s_dqn_steps(updates):
-    """Steps of each update of DQN; where none is owed there is an empty one."""
+# A gradient step is two steps by turns.
+SAC = """\
+name: sac
+env: Pendulum-v1
+num_envs: 4
+num_steps: 16
+network: {hidden: [16]}
+algorithm: {name: sac, batch_size: 16, learning_starts: 192, train_every: 96}
+replay: {capacity: 400}
+learner: {shards: 4}
+stop: {env_steps: 576}
+"""
+
+
+def s_replay_steps(updates):
+    """Steps of each update of DQN and of SAC; where none is owed there is an empty one."""
     owed = [max(0, 64 * n - 192) // 96 * 2 for n in range(updates + 1)]
     return [max(1, after - before) for before, after in zip(owed, owed[1:])]
 
@@ -113,6 +127,7 @@ class Job:
         """steps: of each update; one of nothing counts."""
         self.text, self.lag, self.learners, self.shards = text, lag, learners, shards
         self.name = f"{text.split('name: ')[1].split()[0]} lag {lag}, {learners} learners"
+        self.warms = "replay:" in text
         self.sets = [f"lag={lag}", f"learner.replicas={learners}", "collector.replicas=2"]
         self.updates = len(steps)
         self.positions = [(update, step, sum(steps[:update]) + step) for update, count in enumerate(steps) for step in range(count)]
@@ -131,7 +146,8 @@ class Job:
 
 
 JOBS = [Job(text, lag, learners, shards, steps)
-        for text, learners, shards, steps in ((PPO, 3, 8, [4] * 4), (DQN, 2, 4, s_dqn_steps(8))) for lag in (0, 1)]
+        for text, learners, shards, steps, lags in ((PPO, 3, 8, [4] * 4, (0, 1)), (DQN, 2, 4, s_replay_steps(8), (0, 1)),
+                                                    (SAC, 2, 4, s_replay_steps(8), (1,))) for lag in lags]
 
 
 # ---- rules: see kill_at.c; one whose name begins with may_ need not act ----------------------------------------------
@@ -140,6 +156,9 @@ JOBS = [Job(text, lag, learners, shards, steps)
 def s_rule(name, who, event, message, where="-", peer="-", nth=1, when="-", hold="-", do="kill", whom="self"):
     number = peers.MESSAGES[message][0] if message else 0
     return f"{name} {who} {event} {number} {peer} {where} {nth} {when} {hold} {do} {whom}"
+
+
+FETCH_STATE, FETCH_REPLAY = "what=2", "what=5"  # tt_fetch_t
 
 
 def s_all_in(job):
@@ -221,18 +240,19 @@ def s_join_points(job, update, step, at):
         return  # the run would end before it is in
     for index in range(job.learners):
         victim = f"learner/{index}"
+        asked = FETCH_STATE if job.warms else "-"  # before it, who warms up has asked for the replay
         gone = [s_rule("gone", victim, "send", "GRAD", f"step={at}"),
-                s_rule("asks", victim, "send", "FETCH", when="gone", do="mark")]
+                s_rule("asks", victim, "send", "FETCH", asked, when="gone", do="mark")]
         if job.learners > 2:  # they wait for this SUM, and let it in meanwhile
             gone += [s_rule("told", "learner/*", "sent", "FETCHED", when="gone", peer=victim, do="mark"),
                      s_rule("may_wait", "aggregator/0", "send", "SUM", f"step={at + 1}", when="gone", hold="told", do="mark")]
-        else:  # who is alone needs no SUM
-            gone.append(s_rule("may_wait", f"learner/{1 - index}", "send", "CREDIT", f"upto={update + job.lag + 2}", when="gone",
-                               hold="asks", do="mark"))
+        else:  # who is alone needs no SUM, but batches; it has to be free to lend its replay
+            gone += [s_rule(f"may_wait_{c}", f"collector/{c}", "send", "SEGMENT", f"batch={update + job.lag + 1}", when="gone",
+                            hold="asks", do="mark") for c in (0, 1)]
         back = {"when": "asks", "peer": victim}
         came = s_rule("came", victim, "recv", "FETCHED", when="asks", do="mark")
         yield f"{victim} joins", [*gone, came]
-        yield f"{victim} dies before it asks", [*gone, s_rule("die", victim, "send", "FETCH", when="gone", hold="asks")]
+        yield f"{victim} dies before it asks", [*gone, s_rule("die", victim, "send", "FETCH", asked, when="gone", hold="asks")]
         yield f"{victim} dies with the state", [*gone, s_rule("die", victim, "recv", "FETCHED", when="asks")]
         yield f"{victim} dies before its first GRAD", [*gone, came, s_rule("die", victim, "send", "GRAD", when="came")]
         yield f"leader dies before {victim} has the state", [*gone, s_rule("die", "learner/*", "send", "FETCHED", **back)]
@@ -244,9 +264,6 @@ def s_join_points(job, update, step, at):
                 s_rule("got", "learner/*", "recv", "SUM", f"step={at}", when="gone", do="mark"),
                 s_rule("may_half", "aggregator/0", "send", "SUM", f"step={at}", nth=2, when="gone", hold="got"),
                 s_rule("may_still", "aggregator/0", "recv", "GRAD", when="may_half", hold="die", do="mark")]
-
-
-FETCH_STATE, FETCH_REPLAY = "what=2", "what=5"  # tt_fetch_t
 
 
 def s_warm_points(job, update, step, at):
