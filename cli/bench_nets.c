@@ -68,3 +68,21 @@ void bench_net_work(const tt_net_spec_t *spec, double *forward, double *both)
     *forward = work;
     *both = 3.0 * work - first;
 }
+
+/*  Of its first layer's inputs a trained stage needs no gradient, and one that is gone through needs the action's alone. */
+static double s_stage_work(const tt_net_spec_t *spec, const tt_stage_t *stage)
+{
+    const tt_tower_t *tower = &spec->tower[stage->tower];
+    TT_CHECK(tower->kind == TT_TOWER_MLP && tower->from == 0 && tower->hidden_count);
+    const double work = (double)tt_net_tower_work(spec, stage->tower), units = tower->hidden[0];
+    const uint32_t action = tower->action ? spec->action : 0;
+    return stage->grad ? 3 * work - (spec->obs + action) * units : stage->through ? 2 * work - spec->obs * units : work;
+}
+
+double bench_objective_work(const tt_net_spec_t *spec, const tt_objective_t *objective)
+{
+    double work = 0;
+    for (uint32_t s = 0; s < objective->stages; s++)
+        work += s_stage_work(spec, &objective->stage[s]);
+    return work;
+}

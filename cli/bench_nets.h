@@ -1,4 +1,4 @@
-/*  bench_nets - known networks for pictures, as `tutti bench kernels --net` measures them.
+/*  bench_nets - known networks for pictures, as `tutti bench kernels --net` measures them, and the work of networks.
  *
  *  Threads: pure. */
 #pragma once
@@ -12,3 +12,6 @@ void *bench_net_rows(const tt_net_spec_t *spec, size_t rows);
 /*  Multiply-adds of a row: forward, and forward with both gradients (the first layer of each tower that reads the observation needs none
  *  of its input's). */
 void bench_net_work(const tt_net_spec_t *spec, double *forward, double *both);
+/*  The same of an objective: forward in each stage, both gradients where it is trained, and that of its inputs where one goes through it to
+ *  the action. All of its towers are MLPs that read the observation. */
+double bench_objective_work(const tt_net_spec_t *spec, const tt_objective_t *objective);

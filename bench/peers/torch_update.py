@@ -3,11 +3,13 @@
 
 torch_update.py CASES.json DEVICE    a list as `tutti bench update --output json` has it; cpu (one thread) or cuda
 
-Forward, PPO's or DQN's loss, backward, clip by norm, Adam, on rows drawn from a batch that lies on the device; as many minibatches
-before the host waits as `tutti bench update` has. Ways: eager; compiled (torch.compile with CUDA graphs where there is a card); on a card each
+Forward, PPO's, DQN's or SAC's losses, backward, clip by norm where ours does, Adam, on rows drawn from a batch that lies on the device; as many
+minibatches before the host waits as `tutti bench update` has. Ways: eager; compiled (torch.compile with CUDA graphs where there is a card); on a card each
 in FP32 and in TF32. The median of seven runs.
 """
+import copy
 import json
+import math
 import statistics
 import sys
 import time
@@ -56,7 +58,7 @@ class Net(nn.Module):
             self.trunk = nn.Sequential(*layers)
             self.heads = nn.ModuleList(nn.Linear(width, out) for out in outs)
             return
-        act = nn.ReLU if case["algorithm"] == "dqn" else nn.Tanh
+        act = nn.Tanh if case["algorithm"] == "ppo" else nn.ReLU
         self.trunk = nn.Identity()
         self.heads = nn.ModuleList(nn.Sequential(nn.Linear(case["obs"], case["hidden"]), act(), nn.Linear(case["hidden"], case["hidden"]), act(),
                                                  nn.Linear(case["hidden"], out)) for out in outs)
@@ -73,8 +75,29 @@ def observations(case, count, device):
     return torch.randint(0, 2 if divisor == 1.0 else 256, (count, CHANNELS, side, side), dtype=torch.uint8, device=device)
 
 
+class Step:
+    """A loss of a batch, whose gradients train `params`; then `after`, if there is something to do."""
+
+    def __init__(self, loss, params, max_norm=0.5, after=None):
+        self.loss, self.params, self.max_norm, self.after = loss, list(params), max_norm, after
+
+    def prepare(self, cuda, compiled):
+        self.optimizer = torch.optim.Adam(self.params, 1e-5, eps=1e-5, **({"fused": True} if cuda else {}))
+        if compiled:
+            self.loss = torch.compile(self.loss, mode="reduce-overhead" if cuda else "default")
+
+    def make(self, batch):
+        self.optimizer.zero_grad(set_to_none=True)
+        self.loss(*batch).backward()
+        if self.max_norm:
+            nn.utils.clip_grad_norm_(self.params, self.max_norm)
+        self.optimizer.step()
+        if self.after:
+            self.after()
+
+
 def ppo(case, device):
-    """(network, its batch, the loss of a row's minibatch), as in CleanRL's ppo.py."""
+    """(batch, steps of a minibatch), as in CleanRL's ppo.py."""
     net, count = Net(case, [case["out"], 1]).to(device), case["batch"]
     batch = (observations(case, count, device), torch.arange(count, device=device) % case["out"], *(torch.rand(count, device=device) * 2 - 1 for _ in range(4)))
 
@@ -90,7 +113,7 @@ def ppo(case, device):
         entropy = -(log.exp() * log).sum(-1).mean()
         return policy - 0.01 * entropy + 0.5 * value_loss
 
-    return net, batch, loss
+    return batch, [Step(loss, net.parameters())]
 
 
 def dqn(case, device):
@@ -104,27 +127,75 @@ def dqn(case, device):
         value = net(obs)[0].gather(1, action[:, None])[:, 0]
         return (weight * nn.functional.smooth_l1_loss(value, wanted, reduction="none")).mean()
 
-    return net, batch, loss
+    return batch, [Step(loss, net.parameters())]
+
+
+def same_memory(net):
+    """The network without gradients of its own, on the parameters of the first."""
+    other = copy.deepcopy(net).requires_grad_(False)
+    for mine, its in zip(other.parameters(), net.parameters()):
+        mine.data = its.data
+    return other
+
+
+def sac(case, device):
+    """As in Stable-Baselines3's sac.py, but that the noise is given, as ours is; the entropy's weight has its place beside the actor in one
+    optimizer, what the actor goes through has no gradients of its parameters, and all targets follow at once: each takes less."""
+    numbers, count = case["out"], case["batch"]
+    actor = Net(case, [2 * numbers]).to(device)
+    critics = Net({**case, "obs": case["obs"] + numbers}, [1, 1]).to(device)
+    targets, through = copy.deepcopy(critics).requires_grad_(False), same_memory(critics)
+    log_alpha = nn.Parameter(torch.zeros(1, device=device))
+    leaders, followers = list(critics.parameters()), list(targets.parameters())
+    batch = (observations(case, count, device), observations(case, count, device), torch.rand(count, numbers, device=device) * 2 - 1,
+             torch.randn(count, numbers, device=device), *(torch.rand(count, device=device) for _ in range(2)))
+
+    def draw(obs, noise):
+        mean, log_std = actor(obs)[0].chunk(2, -1)
+        log_std = log_std.clamp(-20, 2)
+        u = mean + log_std.exp() * noise
+        log_normal = -0.5 * noise ** 2 - log_std - 0.5 * math.log(2 * math.pi)
+        log_slope = 2 * (math.log(2) - u - nn.functional.softplus(-2 * u))
+        return u.tanh(), (log_normal - log_slope).sum(-1)
+
+    def least(nets, obs, action):
+        q1, q2 = nets(torch.cat([obs, action], -1))
+        return torch.min(q1, q2)[:, 0]
+
+    def critics_loss(obs, after, action, noise, reward, discount):
+        with torch.no_grad():
+            drawn, log_prob = draw(after, noise)
+            wanted = reward + discount * (least(targets, after, drawn) - log_alpha.exp() * log_prob)
+        return sum(0.5 * nn.functional.mse_loss(q[:, 0], wanted) for q in critics(torch.cat([obs, action], -1)))
+
+    def actor_loss(obs, after, action, noise, reward, discount):
+        drawn, log_prob = draw(obs, noise)
+        weight = -(log_alpha * (log_prob.detach() - numbers)).mean()
+        return (log_alpha.detach().exp() * log_prob - least(through, obs, drawn)).mean() + weight
+
+    def follow():
+        with torch.no_grad():
+            torch._foreach_mul_(followers, 1 - 0.005)
+            torch._foreach_add_(followers, leaders, alpha=0.005)
+
+    return batch, [Step(critics_loss, leaders, 0, follow), Step(actor_loss, [*actor.parameters(), log_alpha], 0)]
 
 
 def measure(case, device, compiled):
     torch.manual_seed(1)
-    net, batch, loss = (dqn if case["algorithm"] == "dqn" else ppo)(case, device)
-    if sum(p.numel() for p in net.parameters()) != case["parameters"]:
+    batch, steps = {"ppo": ppo, "dqn": dqn, "sac": sac}[case["algorithm"]](case, device)
+    if sum(p.numel() for step in steps for p in step.params) != case["parameters"]:
         raise SystemExit("torch_update: %s has other parameters than ours" % case["net"])
-    cuda = device == "cuda"
-    optimizer = torch.optim.Adam(net.parameters(), 1e-5, eps=1e-5, **({"fused": True} if cuda else {}))
-    if compiled:
-        loss = torch.compile(loss, mode="reduce-overhead" if cuda else "default")
-    whole = case["algorithm"] == "dqn"
+    cuda, whole = device == "cuda", case["algorithm"] != "ppo"
+    for step in steps:
+        step.prepare(cuda, compiled)
 
     def minibatches():
         for _ in range(ROUND):
             rows = torch.randint(0, case["batch"], (case["rows"],), device=device)
-            optimizer.zero_grad(set_to_none=True)
-            loss(*(batch if whole else (column[rows] for column in batch))).backward()
-            nn.utils.clip_grad_norm_(net.parameters(), 0.5)
-            optimizer.step()
+            drawn = batch if whole else [column[rows] for column in batch]
+            for step in steps:
+                step.make(drawn)
         if cuda:
             torch.cuda.synchronize()
 
