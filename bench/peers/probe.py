@@ -39,18 +39,20 @@ def install(name):
     return python
 
 
-def arguments(about, steps):
+def arguments(about, steps, more):
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=steps, help="environment steps of the run (default %(default)s)")
     parser.add_argument("--wall-s", type=float, default=60.0, help="end the run after so long (default %(default)s)")
     parser.add_argument("--install", action="store_true", help="make the environment, run nothing")
+    if more:
+        more(parser)
     return parser.parse_args()
 
 
-def prepare(name, about, steps):
-    """The arguments, inside the peer's environment: outside it, runs this script there and ends with its exit code."""
-    args = arguments(about, steps)
+def prepare(name, about, steps, more=None):
+    """The arguments, inside the peer's environment: outside it, runs this script there and ends with its exit code. `more` adds its own to the parser."""
+    args = arguments(about, steps, more)
     if os.path.realpath(sys.prefix) == os.path.realpath(os.path.dirname(os.path.dirname(interpreter(name)))):
         return args
     python = install(name)
@@ -96,8 +98,8 @@ class Probe:
         """Whether the run has had its time."""
         return age() > self.wall_s
 
-    def finish(self, **more):
-        """Prints the result; sps counts from the first step to now."""
+    def finish(self, after=dict, **more):
+        """Prints the result; sps counts from the first step to now. `after` finds out the rest of it, for which no time is counted."""
         now = age()
         out = self.result
         out["env_steps"] = self.steps
@@ -106,5 +108,5 @@ class Probe:
         out["wall_s"] = now
         out["return_mean"] = sum(self.returns[-100:]) / min(100, len(self.returns)) if self.returns else None
         out["return_mean_best"] = self.best
-        out.update(more)
+        out.update(more, **after())
         print(json.dumps(out), flush=True)

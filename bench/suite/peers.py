@@ -25,16 +25,16 @@ WALL_S = 60
 MEASURED = ("first_step_s", "sps", "solved_at_s")
 
 
-def peer_run(tutti, script, seed):
-    """A peer's own JSON, or {"failed": its last words}. Its processes end with it, or with their group."""
-    command = [sys.executable, os.path.join(ROOT, "bench/peers", script), "--seed", str(seed), "--wall-s", str(WALL_S)]
+def peer_run(tutti, script, seed, *words, wall_s=WALL_S):
+    """A peer's own JSON, or {"failed": its last words}. Its processes end with it, or with their group. `words`: arguments of its own."""
+    command = [sys.executable, os.path.join(ROOT, "bench/peers", script), "--seed", str(seed), "--wall-s", str(wall_s), *words]
     env = dict(os.environ, TMPDIR=tutti.folder)
     process = subprocess.Popen(command, cwd=tutti.folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, start_new_session=True)
     try:
-        out, err = process.communicate(timeout=WALL_S + 180)
+        out, err = process.communicate(timeout=wall_s + 180)
     except subprocess.TimeoutExpired:
-        return {"failed": "no end within %d s" % (WALL_S + 180)}
+        return {"failed": "no end within %d s" % (wall_s + 180)}
     finally:
         Tutti.end(process)
     lines = [line for line in out.splitlines() if line.startswith("{")]
