@@ -224,7 +224,8 @@ static tt_status_t s_make_columns(bench_t *b)
         TT_TRY(s_numbers_column(b, &b->input[SAC_IN_ACTION], b->out));
         TT_TRY(s_numbers_column(b, &b->input[SAC_IN_NOISE], b->out));
         TT_TRY(s_numbers_column(b, &b->input[SAC_IN_RETURN], 1));
-        return s_numbers_column(b, &b->input[SAC_IN_DISCOUNT], 1);
+        TT_TRY(s_numbers_column(b, &b->input[SAC_IN_DISCOUNT], 1));
+        return s_numbers_column(b, &b->input[SAC_IN_WEIGHT], 1);
     }
     TT_TRY(s_numbers_column(b, &b->input[PPO_IN_ROW], sizeof(ppo_row_t) / sizeof(float)));
     TT_TRY(s_policy_column(b, &b->input[PPO_IN_POLICY]));
