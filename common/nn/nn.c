@@ -144,8 +144,10 @@ static tt_status_t s_forward(tt_stream_t *stream, tt_work_t *work, const tt_carr
         work->forward.carry = *carry;
     if (first > obs->count || rows > obs->count - first)
         return tt_err(TT_INVALID, "network: %zu rows from row %zu on of a table of %zu", rows, first, obs->count);
-    for (uint32_t t = 0; t < self->spec.towers; t++)
+    for (uint32_t t = 0; t < self->spec.towers; t++) {
         work->forward.out[t] = self->spec.tower[t].out ? out[t] : NULL;
+        TT_CHECK(!work->forward.out[t] || !self->spec.tower[t].action); /* there is none here */
+    }
     return self->device->ops->queue(stream, work);
 }
 

@@ -294,7 +294,7 @@ typedef struct {
 } tt_carry_t;
 
 /*  The first `rows` of a table of observations (rows of tt_net_row_bytes; TT_INVALID: it has fewer). Fills out[t][rows][A] of each
- *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once, as `carry` is. For who acts: it is
+ *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk; it is NULL for a tower that reads an action. `out` itself is read at once, as `carry` is. For who acts: it is
  *  expected again with as many rows, and a device that records work records it. carry: NULL where nothing recurs, and only there. */
 tt_status_t tt_net_forward(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows,
     const tt_carry_t *carry, float *const *out);

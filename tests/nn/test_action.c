@@ -96,7 +96,7 @@ static void s_check(stage_t *self, bool critic)
             assert_true(grad[i] == 0.0f);
             continue;
         }
-        if (i % (1 + count / 149))
+        if (i % (1 + count / 61))
             continue;
         const double kept = self->params[0][i];
         self->params[0][i] = kept + h;
@@ -112,7 +112,7 @@ static void s_check(stage_t *self, bool critic)
 static void test_values_and_gradients(void **state)
 {
     (void)state;
-    static const size_t rows[] = {1, 33, 70};
+    static const size_t rows[] = {1, 45}; /* a block that is not whole, alone and behind another */
     for (size_t i = 0; i < ACTION_SHAPES; i++)
         for (size_t k = 0; k < TT_COUNT(rows); k++) {
             stage_t stage;
