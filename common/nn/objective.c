@@ -58,13 +58,18 @@ static tt_status_t s_check_action(const tt_objective_t *objective, uint32_t s, c
     return TT_OK;
 }
 
-/*  The way back through what is drawn from finds its forward as it was. */
+/*  The way back through what is drawn from finds its forward as it was. Somebody reads what is drawn: so there is room for it. */
 static tt_status_t s_check_draw(const tt_objective_t *objective, const tt_net_spec_t *spec)
 {
     if (!objective->draw)
         return TT_OK;
     if (tt_net_carry(spec))
         return tt_err(TT_INVALID, "objective %s: nothing is drawn from a network that recurs", objective->name);
+    bool read = false;
+    for (uint32_t s = 0; s < objective->stages; s++)
+        read |= objective->stage[s].action == TT_ACTION_DRAWN;
+    if (!read)
+        return tt_err(TT_INVALID, "objective %s: it draws, and no stage reads that", objective->name);
     if (objective->source >= objective->stages || objective->stage[objective->source].action)
         return tt_err(TT_INVALID, "objective %s: it draws from stage %u of %u, which must read no action",
             objective->name, objective->source, objective->stages);

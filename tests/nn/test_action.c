@@ -181,6 +181,9 @@ static void test_bad_objectives(void **state)
     bad = action_actor;
     bad.source = 3;
     s_refuse(&stage, &bad, "it draws from stage 3 of 3");
+    bad = action_critic;
+    bad.stage[1].action = bad.stage[2].action = TT_ACTION_GIVEN;
+    s_refuse(&stage, &bad, "it draws, and no stage reads that");
     bad = action_actor;
     bad.draw = NULL;
     s_refuse(&stage, &bad, "stage 1 reads what is drawn, and nothing is");
