@@ -101,9 +101,9 @@ tt_status_t tt_net_get(const tt_net_t *self, tt_stream_t *stream, uint32_t set, 
 tt_status_t tt_net_get_log_std(const tt_net_t *self, tt_stream_t *stream, uint32_t set, uint32_t tower, float *log_std)
 {
     TT_CHECK(set < self->sets && tower < self->spec.towers);
-    return s_queue_and_wait(
-        stream, &(tt_work_t){.kind = TT_WORK_GET,
-                    .get = {self, set, self->log_std_at[tower], self->spec.tower[tower].log_std, log_std}});
+    return s_queue_and_wait(stream,
+        &(tt_work_t){.kind = TT_WORK_GET,
+            .get = {self, set, self->log_std_at[tower], tt_tower_deviations(&self->spec.tower[tower]), log_std}});
 }
 
 tt_status_t tt_net_blend(tt_net_t *self, tt_stream_t *stream, uint32_t to, uint32_t from, uint32_t groups, float tau)

@@ -268,7 +268,7 @@ tt_status_t tt_net_init(
 /*  Copy all parameters of a set in / out: tt_net_param_count floats. Both wait. */
 tt_status_t tt_net_put(tt_net_t *self, tt_stream_t *stream, uint32_t set, const float *params);
 tt_status_t tt_net_get(const tt_net_t *self, tt_stream_t *stream, uint32_t set, float *params);
-/*  log_std[L] of a tower; nothing when it has none. Waits. */
+/*  log_std[L] of a tower; nothing when it has no deviations. Waits. */
 tt_status_t tt_net_get_log_std(const tt_net_t *self, tt_stream_t *stream, uint32_t set, uint32_t tower, float *log_std);
 
 /*  p_to = fma(tau, p_from - p_to, p_to) in the groups of the mask (bit g is group g), 0 <= tau <= 1; 1 copies. */

@@ -154,6 +154,20 @@ static void test_the_same_bits_from_every_build(void **state)
     }
 }
 
+/*  Log alpha stands where deviations do, and is none. */
+static void test_it_has_no_deviations(void **state)
+{
+    (void)state;
+    stage_t stage;
+    float log_std = 42;
+    fixture_open(&stage.place, 1);
+    action_set_up(&stage, 1, 2);
+    assert_ok(tt_net_get_log_std(stage.net, stage.place.stream, 0, ACTOR, &log_std));
+    assert_true(log_std == 42);
+    action_tear_down(&stage);
+    fixture_close(&stage.place);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------------------------------ */
 
 static void s_refuse(const stage_t *stage, const tt_objective_t *objective, const char *text)
@@ -254,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_and_gradients),
         cmocka_unit_test(test_the_same_bits_from_every_build),
+        cmocka_unit_test(test_it_has_no_deviations),
         cmocka_unit_test(test_bad_objectives),
         cmocka_unit_test(test_bad_networks),
     };
