@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, SANITIZED, check, equal, main, steps, wait_for
+from rig import ENDLESS, SANITIZED, check, equal, main, steps, supported, wait_for
 
 JOB = """\
 env: CartPole-v1
@@ -49,11 +49,6 @@ def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, quant
     return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{quantiles}-{normalized}-{count}.yaml")
 
 
-def s_supported(name):
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return name in file.read()
-
-
 def s_matrix(world, lag, prioritized, shapes=SHAPES, **options):
     config = s_config(world, prioritized, **options)
     first = world.train(config, f"lag={lag}", seed=7)
@@ -64,7 +59,7 @@ def s_matrix(world, lag, prioritized, shapes=SHAPES, **options):
     two = world.train(config, f"lag={lag}", "learner.threads=2", seed=7)
     equal(two["weights_sha256"], first["weights_sha256"], f"weights with 2 threads, lag {lag}")
     for cpu, flag in (("portable", None), ("avx2", "avx2"), ("avx512", "avx512f")):
-        if flag and not s_supported(flag) or SANITIZED and not flag:
+        if flag and not supported(flag) or SANITIZED and not flag:
             print(f"        no {cpu} here, or too slow: left out", flush=True)
             continue
         other = world.train(config, f"lag={lag}", seed=7, env={"TT_CPU": cpu})
@@ -104,14 +99,6 @@ def test_noisy(world):
     s_matrix(world, 1, True, dueling=True, noisy=True, shapes=[(2, 2), (3, 4)])
 
 
-def s_await_ready(world, run_dir):
-    """All members are back in the roster: from then on the run can end with its weights."""
-    def look():
-        counts = (world.status(run_dir) or {}).get("replicas", {})
-        return counts and all(counts[role]["ready"] == 2 for role in ("collector", "learner"))
-    wait_for(look, "2 collectors and 2 learners in the roster")
-
-
 def s_killed(world, lag, prioritized, victims, normalized=False):
     config = s_config(world, prioritized, normalized=normalized)
     sets = ["collector.replicas=2", "learner.replicas=2", f"lag={lag}"]
@@ -124,7 +111,7 @@ def s_killed(world, lag, prioritized, victims, normalized=False):
         wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
         wanted = status["env_steps"] + steps(3_000)
     world.await_steps(run_dir, wanted + steps(3_000), process)
-    s_await_ready(world, run_dir)
+    world.await_ready(run_dir)
     summary = world.stop(process, run_dir)
     world.check_same(summary, config, *sets, seed=5, what=f"after {victims}, lag {lag}")
     equal(summary["transitions"]["duplicated"], 0, "duplicated")

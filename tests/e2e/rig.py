@@ -81,6 +81,12 @@ def equal(got, wanted, text):
     check(got == wanted, f"{text}: got {got!r}, wanted {wanted!r}")
 
 
+def supported(instructions):
+    """Has this processor them, by their name in /proc/cpuinfo?"""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return instructions in file.read()
+
+
 def wait_for(condition, text, deadline=DEADLINE):
     """Until condition() is true; its value. The only place that sleeps, and only to look again: a look that was long (each `tutti status`
     is a process) is rested from twice as long, up to a tenth of a second, for what is waited for needs the core.
@@ -236,6 +242,13 @@ class World:
         """`tutti status`, None when the run does not answer."""
         done = self.tutti("status", run_dir, "--output", "json")
         return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def await_ready(self, run_dir, members=2):
+        """So many collectors and learners are in the roster again: from then on the run can end with its weights."""
+        def look():
+            counts = (self.status(run_dir) or {}).get("replicas", {})
+            return counts and all(counts[role]["ready"] == members for role in ("collector", "learner"))
+        wait_for(look, f"{members} collectors and {members} learners in the roster")
 
     def await_steps(self, run_dir, wanted, process=None):
         """Until the run has trained on so many steps."""

@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, SANITIZED, check, equal, main, steps, wait_for
+from rig import ENDLESS, SANITIZED, check, equal, main, steps, supported, wait_for
 
 JOB = """\
 env: Pendulum-v1
@@ -33,11 +33,6 @@ def s_config(world, count=8_000):
     return world.config(JOB + f"stop: {{env_steps: {max(steps(count), 1536)}}}\n", name=f"sac-{count}.yaml")
 
 
-def s_supported(name):
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return name in file.read()
-
-
 def s_same(world, first, config, *sets, **options):
     other = world.train(config, *sets, seed=7, **options)
     for key in KEYS:
@@ -53,7 +48,7 @@ def test_same_bits(world):
         s_same(world, first, config, f"lag={lag}", "collector.replicas=3", "learner.replicas=4")
         s_same(world, first, config, f"lag={lag}", "learner.threads=2")
     for cpu, flag in (("portable", None), ("avx2", "avx2"), ("avx512", "avx512f")):
-        if flag and not s_supported(flag) or SANITIZED and not flag:
+        if flag and not supported(flag) or SANITIZED and not flag:
             print(f"        no {cpu} here, or too slow: left out", flush=True)
             continue
         s_same(world, first, config, "lag=1", env={"TT_CPU": cpu})
@@ -61,14 +56,6 @@ def test_same_bits(world):
     check(world.train(config, "lag=1", seed=8)["weights_sha256"] != first["weights_sha256"], "two seeds gave the same weights")
     fixed = world.train(config, "lag=1", "algorithm.tune_entropy=false", "algorithm.entropy_coef=0.2", seed=7)
     check(fixed["weights_sha256"] != first["weights_sha256"], "a weight of the entropy that stands still changes nothing")
-
-
-def s_await_ready(world, run_dir):
-    """All members are back in the roster: from then on the run can end with its weights."""
-    def look():
-        counts = (world.status(run_dir) or {}).get("replicas", {})
-        return counts and all(counts[role]["ready"] == 2 for role in ("collector", "learner"))
-    wait_for(look, "2 collectors and 2 learners in the roster")
 
 
 def test_killed(world):
@@ -83,7 +70,7 @@ def test_killed(world):
         wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
         wanted = status["env_steps"] + steps(3_000)
     world.await_steps(run_dir, wanted + steps(3_000), process)
-    s_await_ready(world, run_dir)
+    world.await_ready(run_dir)
     summary = world.stop(process, run_dir)
     world.check_same(summary, config, *MANY, "lag=1", seed=5, what="after kills")
     equal([summary["transitions"][key] for key in ("duplicated", "lost")], [0, 0], "duplicated, lost")

@@ -5,14 +5,9 @@ whatever the processor's instructions."""
 import sys
 
 sys.dont_write_bytecode = True
-from rig import SANITIZED, check, equal, main
+from rig import SANITIZED, check, equal, main, supported
 
 SHAPES = [(1, 1), (2, 2), (3, 4), (1, 3)]
-
-
-def s_supported(name):
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return name in file.read()
 
 
 def s_train(world, config, lag, seed, *sets, env=None):
@@ -30,7 +25,7 @@ def s_matrix(world, lag):
     equal(two["weights_sha256"], first["weights_sha256"], f"weights with 2 threads, lag {lag}")
     equal(first["lag_max"], lag, "largest lag")
     for cpu, flag in (("portable", None), ("avx2", "avx2"), ("avx512", "avx512f")):
-        if flag and not s_supported(flag) or SANITIZED and not flag:
+        if flag and not supported(flag) or SANITIZED and not flag:
             print(f"        no {cpu} here, or too slow: left out", flush=True)
             continue
         other = s_train(world, config, lag, 7, env={"TT_CPU": cpu})
