@@ -67,7 +67,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"collector_num", "collector.replicas", NULL},
     {"num_learners", "learner.replicas", NULL},
     {"num_learner_workers", "learner.replicas", NULL},
-    {"multi_gpu", "learner.replicas", "processes on cores; there is no GPU backend"},
+    {"multi_gpu", "learner.replicas", "processes; learner.device says on what each computes"},
     {"async_rl", "lag", "0 lock-step, 1 pipelined, more: asynchronous"},
     {"max_policy_lag", "lag",
         "in updates, not in optimiser steps; older experience is never made, so none is thrown away"},
