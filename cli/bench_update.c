@@ -1,14 +1,16 @@
 /*  bench_update - what a learner's minibatch costs on a device: forward, loss, way back and a step of Adam, on rows of a
  *  batch that lies there, as PPO, DQN and SAC do it; and what it takes to bring such a batch there. SAC's has two steps, of its critics and of
- *  its actor, which are measured alone as well. REPORTS minibatches are queued before the host waits, as over the passes of a batch. One
- *  shard. The median of seven runs. */
+ *  its actor, which are measured alone as well. REPORTS minibatches are queued before the host waits, as over the passes of a batch. The
+ *  median of seven runs. */
 #include "cli/bench_loop.h"
 #include "cli/bench_nets.h"
 #include "cli/cmd.h"
 #include "common/base/mem.h"
+#include "common/nn/tree.h"
 #include "learner/algorithms/dqn_objective.h"
 #include "learner/algorithms/ppo_objective.h"
 #include "learner/algorithms/sac_objective.h"
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,7 @@ const tt_option_t tt_opt_bench_update[] = {
     {"out", 0, "N", "choices, 2 to 4096; sac: numbers of an action, 1 to 4096 (default 4)"},
     {"rows", 'n', "N", "of a minibatch, 1 to 65536 (default 256)"},
     {"batch", 0, "N", "ppo: rows of the batch that they are drawn from, at least as many (default: four times)"},
+    {"shards", 0, "N", "parts of the gradient, a power of two, 1 to 1024 (default 1)"},
     {"threads", 't', "N", "cpu: lanes, 1 to 64 (default 1)"},
     {"seconds", 's', "SECONDS", "time for each measurement, 0.01 to 60 (default 0.3)"},
     {"output", 0, "text|json", "text (default) or one JSON object"},
@@ -58,7 +61,7 @@ typedef struct {
 
 typedef struct {
     const char *device_wish, *algorithm, *net_name;
-    uint64_t obs, hidden, out, rows, batch, threads;
+    uint64_t obs, hidden, out, rows, batch, shards, threads;
     double seconds;
     tt_precision_t precision;
     whose_t whose;
@@ -259,7 +262,7 @@ static tt_status_t s_open(bench_t *b)
     TT_TRY(tt_net_new(&b->net, b->device, &b->spec));
     TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[TT_TOWERS_MAX]){1.0f, 1.0f, 1.0f}, 0.0f, TT_NO_PROGRESS));
     TT_TRY(s_make_opts(b));
-    TT_TRY(tt_sums_new(&b->sums, b->net, 1));
+    TT_TRY(tt_sums_new(&b->sums, b->net, (uint32_t)b->shards));
     TT_TRY(s_make_columns(b));
     s_make_steps(b);
     s_draw_rows(b);
@@ -313,7 +316,7 @@ static tt_status_t s_step(bench_t *b, uint32_t number, const step_t *step)
         .rows = (uint32_t)b->rows};
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
         pass.input[i] = b->input[i].table;
-    TT_TRY(tt_sums_compute(b->sums, b->stream, &pass, 0, 1));
+    TT_TRY(tt_sums_compute(b->sums, b->stream, &pass, 0, (uint32_t)b->shards));
     return tt_opt_step(b->opt[step->group], b->stream, b->sums, 1e-5f);
 }
 
@@ -439,12 +442,12 @@ static json_t *s_steps_json(const bench_t *b)
 
 static void s_print_json(const bench_t *b)
 {
-    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:f, s:f}", "bench",
+    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:f, s:f}", "bench",
         "update", "device", tt_device_name(b->device), "net", b->net_name, "algorithm", b->algorithm, "parameters",
         (json_int_t)s_parameters(b), "out", (json_int_t)b->out, "rows", (json_int_t)b->rows, "batch",
-        (json_int_t)b->batch, "us", b->minibatch_ns / 1e3, "rows_per_s", 1e9 * (double)b->rows / b->minibatch_ns,
-        "mflop", s_flops(b) / 1e6, "gflops", s_flops(b) / b->minibatch_ns, "steps", s_steps_json(b), "put_us",
-        b->put_ns / 1e3, "put_gb_per_s", s_bytes(b) / b->put_ns);
+        (json_int_t)b->batch, "shards", (json_int_t)b->shards, "us", b->minibatch_ns / 1e3, "rows_per_s",
+        1e9 * (double)b->rows / b->minibatch_ns, "mflop", s_flops(b) / 1e6, "gflops", s_flops(b) / b->minibatch_ns,
+        "steps", s_steps_json(b), "put_us", b->put_ns / 1e3, "put_gb_per_s", s_bytes(b) / b->put_ns);
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
@@ -460,6 +463,7 @@ static tt_status_t s_options(const tt_args_t *args, bench_t *b)
         .hidden = 64,
         .out = 4,
         .rows = 256,
+        .shards = 1,
         .threads = 1,
         .seconds = 0.3};
     b->whose = strcmp(b->algorithm, "dqn") == 0 ? DQN : strcmp(b->algorithm, "sac") == 0 ? SAC : PPO;
@@ -472,6 +476,9 @@ static tt_status_t s_options(const tt_args_t *args, bench_t *b)
     TT_TRY(tt_arg_u64(args, "rows", &b->rows, 1, 65536));
     b->batch = b->whose == PPO ? 4 * b->rows : b->rows;
     TT_TRY(tt_arg_u64(args, "batch", &b->batch, b->rows, b->whose == PPO ? 1u << 20 : b->rows));
+    TT_TRY(tt_arg_u64(args, "shards", &b->shards, 1, 1024));
+    if (!tt_tree_shards_ok((uint32_t)b->shards))
+        return tt_err(TT_USAGE, "--shards %" PRIu64 ": it must be a power of two", b->shards);
     TT_TRY(tt_arg_u64(args, "threads", &b->threads, 1, 64));
     TT_TRY(tt_arg_f64(args, "seconds", &b->seconds, 0.01, 60));
     return tt_device_check_wish(b->device_wish);

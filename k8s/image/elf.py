@@ -5,6 +5,9 @@ import re
 import subprocess
 import sys
 
+# Loaded by name where it is there, and not worth its 36 MB: `tutti bench kernels` compares with it.
+LEFT_OUT = {"libopenblas.so.0"}
+
 
 def fail(text):
     sys.exit(f"build: {text}")
@@ -39,6 +42,19 @@ def libraries(path):
 def libraries_of_many(paths):
     """The same of many at once, but for those that are not here either: what wants them does not load on this machine."""
     return _paths(output_of("ldd", *sorted(paths))) if paths else set()
+
+
+def loaded_by_name(path):
+    """Paths of the libraries that the program opens itself: sonames that stand in it and that it is not linked with."""
+    with open(path, "rb") as file:
+        # whatever stands before a name: strings may lie right behind other data
+        names = {name.decode() for name in re.findall(rb"(?=(lib[\w.+-]+\.so\.\d+)\0)", file.read())}
+    linked = {os.path.basename(found) for found in libraries(path)}
+    known = dict(re.findall(r"^\s+(\S+) \(.*\) => (\S+)$", output_of("/sbin/ldconfig", "-p"), re.M)[::-1])
+    for name in sorted(names - linked - LEFT_OUT):
+        if name not in known:
+            fail(f"{path} loads {name}, which is not installed")
+        yield known[name]
 
 
 def strip(files, work):

@@ -58,6 +58,7 @@ class Run(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             libraries = os.path.join(folder, "lib")
             self.assertFalse([name for name in os.listdir(libraries) if name.startswith(("libc.so", "libcuda.so", "ld-linux"))])
+            self.assertIn("libmicrohttpd.so.12", os.listdir(libraries))
             wanted = subprocess.run(["ldd", os.path.join(folder, "bin", "tutti")], capture_output=True, text=True, check=True,
                                     env={**os.environ, "LD_LIBRARY_PATH": libraries}).stdout
             self.assertIn(os.path.join(libraries, "libzmq.so.5"), wanted)
