@@ -494,7 +494,7 @@ typedef struct {
 static norm_t s_norm_new(void)
 {
     static const uint64_t none[2] = {0};
-    norm_t self = {.there.newest = card_room(1), .there.bad = card_room(1)};
+    norm_t self = {.there.newest = card_room(1), .there.bad = card_room(1), .there.parts = card_room(3)};
     uint8_t *room = card_put_bytes((const uint8_t *)none, sizeof none);
     self.there.bad_step = (uint64_t *)(room + 4);
     return self;
@@ -510,7 +510,8 @@ static void s_norm(norm_t *self, size_t count, const float *g, uint64_t number)
         card_get_bytes(&self->bad, self->there.bad, sizeof self->bad);
 }
 
-static const size_t s_counts[] = {0, 1, 15, 63, 64, 65, 130, 1000, 8191, 8192, 8193, 20000, 40000};
+static const size_t s_counts[] = {0, 1, 15, 63, 64, 65, 130, 1000, 8191, 8192, 8193, 20000, 40000, TT_NORM_PART - 1,
+    TT_NORM_PART, TT_NORM_PART + 1, 2 * TT_NORM_PART + 100};
 
 static void s_norm_of(uint32_t seed)
 {

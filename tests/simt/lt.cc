@@ -203,13 +203,13 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/*  It has no algorithm that splits a sum, and wants to hear that nobody wants one. */
+/*  It has no algorithm that splits a sum, and wants to hear that none is wanted whose parts are added up as they come. */
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t pref, int wanted,
     cublasLtMatmulHeuristicResult_t found[], int *count)
 {
     *count = 0;
-    if (wanted < 1 || !fits(desc, a, b, c) || pref->reduction != CUBLASLT_REDUCTION_SCHEME_NONE)
+    if (wanted < 1 || !fits(desc, a, b, c) || pref->reduction != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (wish("none"))
         return CUBLAS_STATUS_NOT_SUPPORTED;

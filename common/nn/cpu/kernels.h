@@ -119,7 +119,8 @@ typedef struct {
     void (*transpose)(size_t rows, size_t cols, const float *src, float *dst);
     /*  dst, in panels of 16 columns, gets src[rows][cols], and zeros behind the last column. */
     void (*pack)(size_t rows, size_t cols, const float *src, float *dst);
-    /*  Sum of squares: 64 lanes i mod 64, then 64 -> 16 as (0+1)+(2+3), then the canonical order. */
+    /*  Sum of squares: of each TT_NORM_PART floats 64 lanes i mod 64, then 64 -> 16 as (0+1)+(2+3), then the canonical order;
+     *  these are added first to last. */
     float (*sum_squares)(size_t count, const float *x);
     void (*opt_step)(const tt_opt_step_t *job);
     /*  to[i] = fma(tau, from[i] - to[i], to[i]). */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include "common/nn/cpu/kernels.h"
 #include "common/nn/math/activation.h"
+#include "common/nn/math/opt.h"
 
 /*  Rows and 16-column vectors of the main tile, and the widths for 1, 2 and 3 rows left over: as many accumulators as
  *  hide the latency of a multiply-add, as few as fit the registers beside the operands. Sums that are added to what was
@@ -310,7 +311,7 @@ static void kernel_transpose(size_t rows, size_t cols, const float *src, float *
     }
 }
 
-static float kernel_sum_squares(size_t count, const float *x)
+KERNEL_FN float part_squares(size_t count, const float *x)
 {
     v16 acc[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
     size_t i = 0;
@@ -325,6 +326,14 @@ static float kernel_sum_squares(size_t count, const float *x)
         acc[j] = v_fma(y, y, acc[j]);
     }
     return v_sum(v_add(v_add(acc[0], acc[1]), v_add(acc[2], acc[3])));
+}
+
+static float kernel_sum_squares(size_t count, const float *x)
+{
+    float sum = part_squares(count < TT_NORM_PART ? count : (size_t)TT_NORM_PART, x);
+    for (size_t at = TT_NORM_PART; at < count; at += TT_NORM_PART)
+        sum += part_squares(count - at < TT_NORM_PART ? count - at : (size_t)TT_NORM_PART, x + at);
+    return sum;
 }
 
 /*  A vector of the flat arrays, the last one perhaps short. */

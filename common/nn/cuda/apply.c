@@ -64,8 +64,8 @@ static tt_status_t s_launch(void *given)
     cuda_device_t *device = (cuda_device_t *)net->device;
     size_t first = 0, count = 0;
     tt_net_group_span(&net->spec, opt->group, &first, &count);
-    const cuda_norm_t norm = {
-        &net->norms->newest[opt->group], &net->norms->bad, &net->norms->bad_step, s_step_there(opt)};
+    const cuda_norm_t norm = {&net->norms->newest[opt->group], &net->norms->bad, &net->norms->bad_step,
+        s_step_there(opt), ((const cuda_net_t *)net->impl)->norm_parts};
     const cuda_opt_t job = s_job(work, first, count);
     cuda_norm(device->work, count, job.g, &norm);
     cuda_opt(device->work, &job);

@@ -150,6 +150,7 @@ typedef struct {
     cuda_noise_t *noise;     /* owned */
     cuda_room_t activations, lists, columns, partials;
     cuda_step_t *steps; /* [groups] on the card: of each group's newest step */
+    float *norm_parts;  /* on the card: of any group (cuda_norm_t)           */
     cuda_room_t encoder[TT_TOWERS_MAX];
     uint32_t carry;                                /* floats that are carried; 0: nothing recurs */
     cuda_room_t carried, recurrent[TT_TOWERS_MAX]; /* of a forward, in and out; of recurrent towers */

@@ -77,9 +77,9 @@ static bool s_set(cuda_fast_t *self, cublasLtMatmulPreference_t pref, cublasLtMa
 static bool s_prefer(cuda_fast_t *self, const shape_t *of, cublasLtMatmulPreference_t pref)
 {
     const size_t workspace = FAST_WORKSPACE;
-    const uint32_t whole = CUBLASLT_REDUCTION_SCHEME_NONE, a = ALIGNED;
+    const uint32_t split = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, a = ALIGNED; /* parts that are added up one by one */
     return s_set(self, pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace) &&
-           s_set(self, pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &whole, sizeof whole) &&
+           s_set(self, pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &split, sizeof split) &&
            s_set(self, pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &of->b_align, sizeof of->b_align) &&
            s_set(self, pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &a, sizeof a) &&
            s_set(self, pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &of->c_align, sizeof of->c_align) &&

@@ -225,8 +225,9 @@ typedef struct {
     float *bad;    /* the first that is not finite since the last report */
     uint64_t *bad_step;
     const cuda_step_t *step;
+    float *parts; /* room for the sums of TT_NORM_PART (math/opt.h) numbers each; of one part NULL will do */
 } cuda_norm_t;
-/*  The norm of count floats in the canonical order of 64 lanes. */
+/*  The norm of count floats as sum_squares of the CPU's kernels adds them up. */
 void cuda_norm(cudaStream_t stream, size_t count, const float *g, const cuda_norm_t *out);
 
 typedef enum { CUDA_ADAM, CUDA_SGD, CUDA_RMSPROP } cuda_opt_kind_t;

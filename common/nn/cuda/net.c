@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/nn/cuda/cuda.h"
+#include "common/nn/math/opt.h"
 #include "common/nn/spec.h"
 
 static cuda_layer_t s_layer(const tt_tensor_t *tensor)
@@ -103,6 +104,8 @@ static tt_status_t s_new_steps(cuda_net_t *self, const tt_net_t *net)
     void *memory = NULL;
     TT_TRY(cuda_alloc((cuda_device_t *)net->device, &memory, tt_net_groups(&net->spec) * sizeof *self->steps));
     self->steps = memory;
+    TT_TRY(cuda_alloc((cuda_device_t *)net->device, &memory, (net->param_count / TT_NORM_PART + 1) * sizeof(float)));
+    self->norm_parts = memory;
     return TT_OK;
 }
 
@@ -140,6 +143,7 @@ void cuda_net_free(tt_net_t *net)
     cuda_free(device, self->columns.memory);
     cuda_free(device, self->partials.memory);
     cuda_free(device, self->steps);
+    cuda_free(device, self->norm_parts);
     if (self->noise)
         cuda_noise_free(net, self->noise);
     free(self);

@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include "common/base/portable_fn.h"
 
+enum {
+    TT_NORM_PART = 1 << 16
+}; /* floats of which one chain in 64 is: sums of squares are parts, added first to last */
+
 /*  clip_grad_norm_: max_norm / (norm + 1e-6), at most 1; max_norm 0: no clip. */
 TT_MATH_FN float tt_clip_factor(float max_norm, float norm)
 {

@@ -25,9 +25,13 @@ __device__ void load_tile(size_t left, const float *g, float (&held)[AHEAD])
 /*  Lane by lane through a tile of `there` numbers. */
 __device__ float square_tile(size_t there, const float *tile, float sum)
 {
-    const unsigned end = there < TILE ? (unsigned)there : TILE;
-    CUDA_UNROLL
-    for (unsigned e = threadIdx.x; e < end; e += LANES)
+    if (there >= TILE) {
+        CUDA_UNROLL /* so that its loads are ahead of its multiply-adds */
+            for (unsigned e = 0; e < TILE; e += LANES) sum =
+                __fmaf_rn(tile[threadIdx.x + e], tile[threadIdx.x + e], sum);
+        return sum;
+    }
+    for (unsigned e = threadIdx.x; e < there; e += LANES)
         sum = __fmaf_rn(tile[e], tile[e], sum);
     return sum;
 }
@@ -57,9 +61,9 @@ __device__ void put_norm(const cuda_norm_t &out, float norm)
     }
 }
 
-/*  One block, for each lane is one chain: what it waits for is multiply-adds if loads are far enough ahead. All threads
+/*  A block a part, for each lane is one chain: what it waits for is multiply-adds if loads are far enough ahead. All threads
  *  have the next tile on its way to their registers while two warps go through the one in shared memory. */
-__global__ void norm(size_t count, const float *g, cuda_norm_t out)
+__device__ float part_squares(size_t count, const float *g)
 {
     CUDA_STATIC_SHARED(float, tile, TILE);
     CUDA_STATIC_SHARED(float, lane, LANES);
@@ -80,8 +84,40 @@ __global__ void norm(size_t count, const float *g, cuda_norm_t out)
     if (threadIdx.x < LANES)
         lane[threadIdx.x] = sum;
     __syncthreads(); /* all lanes are there */
+    return threadIdx.x == 0 ? sum_of_lanes(lane) : 0.0f;
+}
+
+__global__ void norm(size_t count, const float *g, cuda_norm_t out)
+{
+    const float sum = part_squares(count, g);
     if (threadIdx.x == 0)
-        put_norm(out, tt_sqrtf(sum_of_lanes(lane)));
+        put_norm(out, tt_sqrtf(sum));
+}
+
+__global__ void squares(size_t count, const float *g, float *parts)
+{
+    const size_t at = (size_t)blockIdx.x * TT_NORM_PART, left = count - at;
+    const float sum = part_squares(left < TT_NORM_PART ? left : (size_t)TT_NORM_PART, g + at);
+    if (threadIdx.x == 0)
+        parts[blockIdx.x] = sum;
+}
+
+__global__ void norm_of_parts(unsigned parts, cuda_norm_t out)
+{
+    CUDA_STATIC_SHARED(float, part, CUDA_THREADS);
+    float sum = 0.0f;
+    for (unsigned at = 0; at < parts; at += CUDA_THREADS) {
+        const unsigned left = parts - at, some = left < CUDA_THREADS ? left : CUDA_THREADS;
+        if (threadIdx.x < some)
+            part[threadIdx.x] = out.parts[at + threadIdx.x];
+        __syncthreads(); /* these parts are there */
+        if (threadIdx.x == 0)
+            for (unsigned i = 0; i < some; i++)
+                sum = at + i ? __fadd_rn(sum, part[i]) : part[i];
+        __syncthreads(); /* nobody reads them any more */
+    }
+    if (threadIdx.x == 0)
+        put_norm(out, tt_sqrtf(sum));
 }
 
 /* ---- optimisers ----------------------------------------------------------------------------------------------------- */
@@ -121,7 +157,13 @@ __global__ void blend(size_t count, float tau, const float *from, float *to)
 
 void cuda_norm(cudaStream_t stream, size_t count, const float *g, const cuda_norm_t *out)
 {
-    CUDA_LAUNCH(norm, 1, NORM_THREADS, 0, stream, count, g, *out);
+    const unsigned parts = cuda_blocks(count, TT_NORM_PART);
+    if (parts <= 1) {
+        CUDA_LAUNCH(norm, 1, NORM_THREADS, 0, stream, count, g, *out);
+        return;
+    }
+    CUDA_LAUNCH(squares, parts, NORM_THREADS, 0, stream, count, g, out->parts);
+    CUDA_LAUNCH(norm_of_parts, 1, CUDA_THREADS, 0, stream, parts, *out);
 }
 
 void cuda_opt(cudaStream_t stream, const cuda_opt_t *job)

@@ -1,23 +1,43 @@
 /*  dense - products: of a layer, of what goes back through it, of what its weights get; and heads.
  *
- *  A block of 16 x 16 threads computes a tile of the product, each thread PER x PER elements side by side, each element as one
- *  chain in the order of k: a split along k would be another sum. Tiles of both factors, DEPTH steps of k, lie in shared memory,
+ *  A block of 16 x 16 threads computes a tile of the product, each thread PER x PER elements, each element as one chain in the
+ *  order of k: a split along k would be another sum. Tiles of both factors, some steps of k deep, lie in shared memory,
  *  [k][row of the factor], twice: while one is worked on the next one's loads are on their way to registers.
  *
- *  Wide tiles (64 x 64) read 8 numbers for 16 multiply-adds, as two vectors of four. Narrow ones (16 x 16) have sixteen times
- *  the blocks: small products would leave most of a card idle otherwise. Both give the same bits. */
+ *  Large tiles load and read less for a multiply-add: of 128 x 128 elements four vectors of four numbers for 64 of them. Small
+ *  ones are more blocks, without which most of a card would be idle, and deeper, since waiting for memory is what they do. All
+ *  give the same bits. */
 #include "common/nn/cuda/kernels/unit.cuh"
 
 namespace
 {
 
-constexpr unsigned SIDE = 16;        /* threads of a block, along either axis        */
-constexpr unsigned DEPTH = 16;       /* steps of k in a tile                         */
-constexpr unsigned PER_NARROW = 1;   /* elements of a thread, along either axis      */
-constexpr unsigned PER_WIDE = 4;     /* so that a tile's row is read as vectors      */
-constexpr uint64_t WIDE_BLOCKS = 32; /* tiles below which narrow ones are worth more */
-constexpr uint32_t WIDE_LEAST = 32;  /* and rows or columns                          */
-static_assert(SIDE * SIDE == CUDA_THREADS && SIDE == DEPTH, "place_of() counts on it");
+constexpr unsigned SIDE = 16;  /* threads of a block, along either axis */
+constexpr unsigned STEPS = 16; /* of k that are written out one by one */
+static_assert(SIDE * SIDE == CUDA_THREADS && SIDE == STEPS, "carrier_t counts on it");
+
+/*  Elements of a thread along either axis: 1, 2, 4, 8, in groups of GROUP that stand SIDE groups apart. A load of shared memory is a vector
+ *  of four: of neighbouring elements in large tiles, [k][element], of neighbouring steps in small ones, [element][k]. Four floats more a
+ *  row, and what a warp loads or stores meets different banks. */
+template <unsigned PER> struct tile_t {
+    static constexpr bool DEEP = PER <= 2;
+    static constexpr unsigned GROUP = DEEP ? 1 : 4, AT_ONCE = DEEP ? 4 : 1;
+    static constexpr unsigned DEPTH = PER == 8 ? 16 : PER == 4 ? 32 : 64; /* steps of k                               */
+    static constexpr unsigned ROUNDS = PER * DEPTH / SIDE;                /* numbers of a factor that a thread brings */
+    static constexpr unsigned ROW = (DEEP ? DEPTH : SIDE * PER) + 4;
+    static constexpr unsigned STEP = DEEP ? 1 : ROW, NEXT = DEEP ? ROW : 1; /* to the next step, to the next element */
+    static constexpr unsigned SIZE = (DEEP ? SIDE * PER : DEPTH) * ROW;
+};
+
+struct alignas(4 * sizeof(float)) four_t {
+    float x[4];
+};
+
+/*  Where element e of a thread stands, counted from its first. */
+template <unsigned PER> __device__ constexpr unsigned place_of(unsigned e)
+{
+    return e / tile_t<PER>::GROUP * SIDE * tile_t<PER>::GROUP + e % tile_t<PER>::GROUP;
+}
 
 /*  One factor: number i of step k is p[i * along + k * step], i < count. */
 struct factor_t {
@@ -26,51 +46,54 @@ struct factor_t {
     uint32_t count;
 };
 
-/*  PER neighbours of a tile's row: one load of shared memory. */
-template <unsigned PER> struct alignas(PER * sizeof(float)) some_t {
-    float x[PER];
-};
+/*  What a thread brings of a factor's tiles. Neighbouring threads read neighbouring memory: a row of the tile where that is how the
+ *  factor lies; where its steps are neighbours (ALONG), eight, a sector, in each of four rows a warp. Of its rounds PER go through 16
+ *  steps. */
+template <unsigned PER, bool ALONG> struct carrier_t {
+    static constexpr unsigned NEXT_I = ALONG ? SIDE : 0, NEXT_K = ALONG ? 0 : SIDE / PER; /* from a round to the next */
+    const float *from; /* of round 0 of the tile that is fetched next */
+    uint32_t inside;   /* bits by round: the factor has this row      */
+    float held[tile_t<PER>::ROUNDS];
 
-/*  A row of a tile, and 4 floats more: threads that store eight steps of four rows then meet 32 different banks. */
-template <unsigned PER> constexpr unsigned STRIDE = SIDE *PER + 4;
-
-struct place_t {
-    unsigned i, k;
-};
-
-/*  The number of a tile that this thread brings in round `s`. Neighbouring threads read neighbouring memory: a row of the
- *  tile where that is how the factor lies; where its steps are neighbours, eight (a sector) in each of four rows a warp. */
-template <unsigned PER> __device__ place_t place_of(const factor_t &f, unsigned s)
-{
-    const unsigned t = threadIdx.x;
-    if (f.step == 1)
-        return {t % 32 / 8 + 4 * (t / 64) + 16 * s, t % 8 + 8 * (t / 32 % 2)};
-    const unsigned e = t + CUDA_THREADS * s;
-    return {e % (SIDE * PER), e / (SIDE * PER)};
-}
-
-/*  This thread's numbers of the tile from (first, step) on; `left` steps are there. Behind the factor's end: 0, of which
- *  nothing is kept. */
-template <unsigned PER>
-__device__ void fetch(const factor_t &f, uint32_t first, uint32_t step, uint32_t left, float (&held)[PER])
-{
-    CUDA_UNROLL
-    for (unsigned s = 0; s < PER; s++) {
-        const place_t at = place_of<PER>(f, s);
-        const bool there = at.i < f.count - first && at.k < left;
-        held[s] = there ? f.p[((size_t)first + at.i) * f.along + ((size_t)step + at.k) * f.step] : 0.0f;
+    static __device__ unsigned i()
+    {
+        return ALONG ? threadIdx.x % 32 / 8 + 4 * (threadIdx.x / 64) : threadIdx.x % (SIDE * PER);
     }
-}
-
-template <unsigned PER> __device__ void keep(const factor_t &f, some_t<PER> *tile, const float (&held)[PER])
-{
-    CUDA_UNROLL
-    for (unsigned s = 0; s < PER; s++) {
-        const place_t at = place_of<PER>(f, s);
-        const unsigned e = at.k * STRIDE<PER> + at.i;
-        tile[e / PER].x[e % PER] = held[s];
+    static __device__ unsigned k()
+    {
+        return ALONG ? threadIdx.x % 8 + 8 * (threadIdx.x / 32 % 2) : threadIdx.x / (SIDE * PER);
     }
-}
+
+    __device__ carrier_t(const factor_t &f, uint32_t first)
+        : from(f.p + ((size_t)first + i()) * f.along + k() * f.step), inside(0)
+    {
+        CUDA_UNROLL
+        for (unsigned r = 0; r < PER; r++)
+            inside |= (uint32_t)(i() + r * NEXT_I < f.count - first) << r;
+    }
+
+    /*  Numbers of the next tile, of which `left` steps are there. Behind the factor's end: 0, of which nothing is kept. */
+    __device__ void fetch(const factor_t &f, uint32_t left)
+    {
+        const size_t apart = ALONG ? NEXT_I * f.along : NEXT_K * f.step;
+        CUDA_UNROLL
+        for (unsigned s = 0; s < tile_t<PER>::ROUNDS; s++) {
+            const unsigned r = s % PER, deep = s / PER * SIDE;
+            const bool there = (inside >> r & 1) && k() + r * NEXT_K + deep < left;
+            held[s] = there ? from[r * apart + deep * f.step] : 0.0f;
+        }
+        from += tile_t<PER>::DEPTH * f.step;
+    }
+
+    __device__ void keep(float *tile) const
+    {
+        constexpr unsigned STEP = tile_t<PER>::STEP, NEXT = tile_t<PER>::NEXT;
+        tile += k() * STEP + i() * NEXT;
+        CUDA_UNROLL
+        for (unsigned s = 0; s < tile_t<PER>::ROUNDS; s++)
+            tile[s % PER * (NEXT_K * STEP + NEXT_I * NEXT) + s / PER * SIDE * STEP] = held[s];
+    }
+};
 
 /*  What a thread has of the product: its elements from (i, j) on, and of the sum of b over k, if asked for. */
 template <unsigned PER> struct sums_t {
@@ -79,52 +102,85 @@ template <unsigned PER> struct sums_t {
     float column[PER];
 };
 
-template <unsigned PER, bool SKIP>
-__device__ void one_step(const some_t<PER> *a_row, const some_t<PER> *b_row, bool columns, sums_t<PER> &mine)
-{
-    const some_t<PER> a = a_row[threadIdx.x / SIDE], b = b_row[threadIdx.x % SIDE];
-    CUDA_UNROLL
-    for (unsigned r = 0; r < PER; r++) {
+/*  A thread's elements of a tile, of the steps that are loaded at once. */
+template <unsigned PER> struct numbers_t {
+    float x[PER][tile_t<PER>::AT_ONCE];
+
+    __device__ numbers_t(const float *tile, unsigned thread)
+    {
+        using of = tile_t<PER>;
+        tile += thread * of::GROUP * of::NEXT;
         CUDA_UNROLL
-        for (unsigned c = 0; c < PER; c++)
-            if (!SKIP || a.x[r] != 0.0f)
-                mine.sum[r][c] = __fmaf_rn(a.x[r], b.x[c], mine.sum[r][c]);
+        for (unsigned e = 0; e < PER; e += of::GROUP) {
+            const four_t four = *reinterpret_cast<const four_t *>(tile + place_of<PER>(e) * of::NEXT);
+            CUDA_UNROLL
+            for (unsigned q = 0; q < 4; q++)
+                x[of::DEEP ? e : e + q][of::DEEP ? q : 0] = four.x[q];
+        }
     }
+};
+
+/*  `there` steps of those that are loaded at once. One that is not there is not made: one more 0 would turn -0 into 0. */
+template <unsigned PER, bool SKIP>
+__device__ void some_steps(const float *a_tile, const float *b_tile, unsigned there, bool columns, sums_t<PER> &mine)
+{
+    const numbers_t<PER> a(a_tile, threadIdx.x / SIDE), b(b_tile, threadIdx.x % SIDE);
     CUDA_UNROLL
-    for (unsigned c = 0; columns && c < PER; c++)
-        mine.column[c] = __fadd_rn(mine.column[c], b.x[c]);
+    for (unsigned q = 0; q < tile_t<PER>::AT_ONCE; q++) {
+        if (q >= there)
+            break;
+        CUDA_UNROLL
+        for (unsigned r = 0; r < PER; r++) {
+            CUDA_UNROLL
+            for (unsigned c = 0; c < PER; c++)
+                if (!SKIP || a.x[r][q] != 0.0f)
+                    mine.sum[r][c] = __fmaf_rn(a.x[r][q], b.x[c][q], mine.sum[r][c]);
+        }
+        CUDA_UNROLL
+        for (unsigned c = 0; columns && c < PER; c++)
+            mine.column[c] = __fadd_rn(mine.column[c], b.x[c][q]);
+    }
 }
 
-/*  A tile of the product of all `steps`, from (first_i, first_j) on: the chains of `mine` go on from what they hold. Only
- *  the last tile of k is short, and a step that is not there is not made: one more 0 would turn -0 into 0. */
+/*  `steps` of a tile. */
 template <unsigned PER, bool SKIP>
+__device__ void work(const float *a, const float *b, uint32_t steps, bool columns, sums_t<PER> &mine)
+{
+    constexpr unsigned STEP = tile_t<PER>::STEP, AT_ONCE = tile_t<PER>::AT_ONCE;
+    uint32_t done = 0;
+    for (; done + STEPS <= steps; done += STEPS, a += STEPS * STEP, b += STEPS * STEP) {
+        CUDA_UNROLL
+        for (unsigned s = 0; s < STEPS; s += AT_ONCE)
+            some_steps<PER, SKIP>(a + s * STEP, b + s * STEP, AT_ONCE, columns, mine);
+    }
+    for (; done < steps; done += AT_ONCE, a += AT_ONCE * STEP, b += AT_ONCE * STEP)
+        some_steps<PER, SKIP>(a, b, steps - done, columns, mine);
+}
+
+/*  A tile of the product of all `steps`, from (first_i, first_j) on: the chains of `mine` go on from what they hold. */
+template <unsigned PER, bool SKIP, bool A_ALONG, bool B_ALONG>
 __device__ void product(const factor_t &a, const factor_t &b, uint32_t first_i, uint32_t first_j, uint32_t steps,
     bool columns, sums_t<PER> &mine)
 {
-    constexpr unsigned ROW = STRIDE<PER> / PER, TILE = DEPTH * ROW;
-    CUDA_STATIC_SHARED(some_t<PER>, a_tile, 2 * TILE);
-    CUDA_STATIC_SHARED(some_t<PER>, b_tile, 2 * TILE);
-    float a_held[PER], b_held[PER];
-    fetch<PER>(a, first_i, 0, steps, a_held);
-    fetch<PER>(b, first_j, 0, steps, b_held);
+    constexpr unsigned DEPTH = tile_t<PER>::DEPTH, SIZE = tile_t<PER>::SIZE;
+    CUDA_STATIC_SHARED(four_t, a_shared, 2 * SIZE / 4);
+    CUDA_STATIC_SHARED(four_t, b_shared, 2 * SIZE / 4);
+    float *a_tile = a_shared->x, *b_tile = b_shared->x;
+    carrier_t<PER, A_ALONG> a_side(a, first_i);
+    carrier_t<PER, B_ALONG> b_side(b, first_j);
+    a_side.fetch(a, steps);
+    b_side.fetch(b, steps);
     unsigned half = 0;
-    for (uint32_t k = 0; k < steps; k += DEPTH, half ^= TILE) {
-        keep<PER>(a, a_tile + half, a_held);
-        keep<PER>(b, b_tile + half, b_held);
+    for (uint32_t k = 0; k < steps; k += DEPTH, half = SIZE - half) {
+        a_side.keep(a_tile + half);
+        b_side.keep(b_tile + half);
         __syncthreads(); /* the tile is whole, and nobody works on the one before, which is stored to next */
         const uint32_t left = steps - k;
         if (left > DEPTH) {
-            fetch<PER>(a, first_i, k + DEPTH, left - DEPTH, a_held);
-            fetch<PER>(b, first_j, k + DEPTH, left - DEPTH, b_held);
+            a_side.fetch(a, left - DEPTH);
+            b_side.fetch(b, left - DEPTH);
         }
-        if (left >= DEPTH) {
-            CUDA_UNROLL
-            for (unsigned s = 0; s < DEPTH; s++)
-                one_step<PER, SKIP>(a_tile + half + s * ROW, b_tile + half + s * ROW, columns, mine);
-        } else {
-            for (unsigned s = 0; s < left; s++)
-                one_step<PER, SKIP>(a_tile + half + s * ROW, b_tile + half + s * ROW, columns, mine);
-        }
+        work<PER, SKIP>(a_tile + half, b_tile + half, left < DEPTH ? left : DEPTH, columns, mine);
     }
 }
 
@@ -132,15 +188,28 @@ __device__ void product(const factor_t &a, const factor_t &b, uint32_t first_i, 
 template <unsigned PER>
 __device__ sums_t<PER> sums_of(unsigned tile, unsigned across, uint32_t *first_i, uint32_t *first_j)
 {
+    constexpr unsigned GROUP = tile_t<PER>::GROUP;
     *first_i = tile / across * SIDE * PER;
     *first_j = tile % across * SIDE * PER;
-    return {*first_i + threadIdx.x / SIDE * PER, *first_j + threadIdx.x % SIDE * PER, {}, {}};
+    return {*first_i + threadIdx.x / SIDE * GROUP, *first_j + threadIdx.x % SIDE * GROUP, {}, {}};
 }
 
-bool wide(uint32_t m, uint32_t n, uint32_t times)
+/*  Which tiles a product of m x n, `times` of them, is cut into: those that take least by what a multiprocessor needs for a step of k
+ *  of one, in cycles (its loads from shared memory, or with large ones its multiply-adds), as many at once as a card has multiprocessors. */
+unsigned per_of(uint32_t m, uint32_t n, uint32_t times)
 {
-    const uint64_t tiles = (uint64_t)cuda_blocks(m, SIDE * PER_WIDE) * cuda_blocks(n, SIDE * PER_WIDE) * times;
-    return m >= WIDE_LEAST && n >= WIDE_LEAST && tiles >= WIDE_BLOCKS;
+    static const uint64_t cycles[] = {6, 12, 36, 130};
+    unsigned best = 1;
+    uint64_t least = UINT64_MAX;
+    for (unsigned i = 0; i < 4; i++) {
+        const uint64_t tiles = (uint64_t)cuda_blocks(m, SIDE << i) * cuda_blocks(n, SIDE << i) * times;
+        const uint64_t takes = (tiles + CUDA_MULTIPROCESSORS - 1) / CUDA_MULTIPROCESSORS * cycles[i];
+        if (takes < least) {
+            least = takes;
+            best = 1u << i;
+        }
+    }
+    return best;
 }
 
 /* ---- layers --------------------------------------------------------------------------------------------------------- */
@@ -148,9 +217,14 @@ bool wide(uint32_t m, uint32_t n, uint32_t times)
 template <unsigned PER> __device__ void begin(const cuda_gemm_t &job, sums_t<PER> &mine)
 {
     const bool biased = job.kind == CUDA_TANH || job.kind == CUDA_RELU || job.kind == CUDA_SUM;
-    for (unsigned c = 0; biased && c < PER && mine.j + c < job.n; c++)
+    CUDA_UNROLL
+    for (unsigned c = 0; biased && c < PER; c++) {
+        const size_t j = mine.j + place_of<PER>(c);
+        const float bias = j < job.n ? job.bias[j] : 0.0f;
+        CUDA_UNROLL
         for (unsigned r = 0; r < PER; r++)
-            mine.sum[r][c] = job.bias[mine.j + c];
+            mine.sum[r][c] = bias;
+    }
 }
 
 template <unsigned PER> __device__ void end(const cuda_gemm_t &job, const sums_t<PER> &mine)
@@ -160,7 +234,7 @@ template <unsigned PER> __device__ void end(const cuda_gemm_t &job, const sums_t
     for (unsigned r = 0; r < PER; r++) {
         CUDA_UNROLL
         for (unsigned c = 0; c < PER; c++) {
-            const size_t i = mine.i + r, j = mine.j + c;
+            const size_t i = mine.i + place_of<PER>(r), j = mine.j + place_of<PER>(c);
             if (i >= job.m || j >= job.n)
                 continue;
             float *to = job.c + i * job.c_row + j;
@@ -170,20 +244,22 @@ template <unsigned PER> __device__ void end(const cuda_gemm_t &job, const sums_t
     }
 }
 
-template <unsigned PER, bool SKIP> __global__ void gemm(cuda_gemm_t job, unsigned across)
+template <unsigned PER, bool SKIP, bool B_ALONG> __global__ void gemm(cuda_gemm_t job, unsigned across)
 {
     uint32_t first_i, first_j;
     sums_t<PER> mine = sums_of<PER>(blockIdx.x, across, &first_i, &first_j);
     const factor_t a = {job.a, job.a_row, job.a_k, job.m}, b = {job.b, job.b_col, job.b_k, job.n};
     begin(job, mine);
-    product<PER, SKIP>(a, b, first_i, first_j, job.k, false, mine);
+    product<PER, SKIP, true, B_ALONG>(a, b, first_i, first_j, job.k, false, mine);
     end(job, mine);
 }
 
-template <unsigned PER, bool SKIP> void launch_gemm(cudaStream_t stream, const cuda_gemm_t &job)
+template <unsigned PER> void launch_gemm(cudaStream_t stream, const cuda_gemm_t &job)
 {
     const unsigned across = cuda_blocks(job.n, SIDE * PER);
-    const auto kernel = gemm<PER, SKIP>;
+    const auto kernel = job.skip_zeros ? gemm<PER, true, false>
+                        : job.b_k == 1 ? gemm<PER, false, true>
+                                       : gemm<PER, false, false>;
     CUDA_LAUNCH(kernel, cuda_blocks(job.m, SIDE * PER) * across, CUDA_THREADS, 0, stream, job, across);
 }
 
@@ -194,10 +270,10 @@ template <unsigned PER> __device__ void put(const cuda_outer_t &job, const sums_
 {
     CUDA_UNROLL
     for (unsigned c = 0; c < PER; c++) {
-        const size_t j = mine.j + c;
+        const size_t j = mine.j + place_of<PER>(c);
         CUDA_UNROLL
         for (unsigned r = 0; r < PER; r++) {
-            const size_t i = mine.i + r;
+            const size_t i = mine.i + place_of<PER>(r);
             if (i < job.m && j < job.n)
                 grad[job.at + i * job.n + j] = mine.sum[r][c];
         }
@@ -214,16 +290,15 @@ template <unsigned PER, bool SKIP> __global__ void outer(cuda_outer_t job, cuda_
     const uint32_t rows = shards.first[blockIdx.y + 1] - shards.first[blockIdx.y];
     const factor_t x = {job.x + row * job.x_row, 1, job.x_row, job.m},
                    d = {job.d + row * job.d_row, 1, job.d_row, job.n};
-    product<PER, SKIP>(x, d, first_i, first_j, rows, first_i == 0, mine);
+    product<PER, SKIP, false, false>(x, d, first_i, first_j, rows, first_i == 0, mine);
     put(job, mine, shards.grad[blockIdx.y]);
 }
 
-template <unsigned PER, bool SKIP>
-void launch_outer(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t &job)
+template <unsigned PER> void launch_outer(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t &job)
 {
     const unsigned across = cuda_blocks(job.n, SIDE * PER);
     const unsigned tiles = cuda_blocks(job.m, SIDE * PER) * across;
-    const auto kernel = outer<PER, SKIP>;
+    const auto kernel = job.skip_zeros ? outer<PER, true> : outer<PER, false>;
     cuda_each_shards(run, [&](uint32_t at, uint32_t count) {
         CUDA_LAUNCH(kernel, dim3(tiles, count), CUDA_THREADS, 0, stream, job, cuda_shards(run, at, count), across);
     });
@@ -231,17 +306,28 @@ void launch_outer(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t
 
 /* ---- heads ---------------------------------------------------------------------------------------------------------- */
 
+constexpr unsigned AHEAD = 4; /* numbers of a lane that are loaded at once */
+
 /*  Outputs a .. a + OUTS - 1 of one row. The CPU's rows end with zeros up to a whole vector, and their products count:
  *  they turn -0 into 0. */
 __device__ void lane_sums(const cuda_dots_t &job, const float *x, uint32_t a, float (&sum)[OUTS])
 {
-    for (uint32_t at = 0; at < job.k; at += LANES) {
-        const uint32_t k = at + threadIdx.x % LANES;
-        const float number = k < job.k ? x[k] : 0.0f;
+    for (uint32_t at = 0; at < job.k; at += AHEAD * LANES) {
+        float number[AHEAD], weight[AHEAD][OUTS];
         CUDA_UNROLL
-        for (unsigned c = 0; c < OUTS; c++) {
-            const bool there = k < job.k && a + c < job.outs;
-            sum[c] = __fmaf_rn(number, there ? job.w[(size_t)k * job.outs + a + c] : 0.0f, sum[c]);
+        for (unsigned s = 0; s < AHEAD; s++) {
+            const uint32_t k = at + s * LANES + threadIdx.x % LANES;
+            number[s] = k < job.k ? x[k] : 0.0f;
+            CUDA_UNROLL
+            for (unsigned c = 0; c < OUTS; c++)
+                weight[s][c] = k < job.k && a + c < job.outs ? job.w[(size_t)k * job.outs + a + c] : 0.0f;
+        }
+        CUDA_UNROLL
+        for (unsigned s = 0; s < AHEAD; s++) {
+            CUDA_UNROLL
+            for (unsigned c = 0; c < OUTS; c++)
+                if (at + s * LANES < job.k)
+                    sum[c] = __fmaf_rn(number[s], weight[s][c], sum[c]);
         }
     }
 }
@@ -282,20 +368,32 @@ void cuda_gemm(cudaStream_t stream, const cuda_gemm_t *job)
 {
     if (!job->m || !job->n)
         return;
-    if (wide(job->m, job->n, 1))
-        (job->skip_zeros ? launch_gemm<PER_WIDE, true> : launch_gemm<PER_WIDE, false>)(stream, *job);
-    else
-        (job->skip_zeros ? launch_gemm<PER_NARROW, true> : launch_gemm<PER_NARROW, false>)(stream, *job);
+    switch (per_of(job->m, job->n, 1)) {
+    case 8:
+        return launch_gemm<8>(stream, *job);
+    case 4:
+        return launch_gemm<4>(stream, *job);
+    case 2:
+        return launch_gemm<2>(stream, *job);
+    default:
+        return launch_gemm<1>(stream, *job);
+    }
 }
 
 void cuda_outer(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t *job)
 {
     if (!job->m || !job->n)
         return;
-    if (wide(job->m, job->n, run->hi - run->lo))
-        (job->skip_zeros ? launch_outer<PER_WIDE, true> : launch_outer<PER_WIDE, false>)(stream, run, *job);
-    else
-        (job->skip_zeros ? launch_outer<PER_NARROW, true> : launch_outer<PER_NARROW, false>)(stream, run, *job);
+    switch (per_of(job->m, job->n, run->hi - run->lo)) {
+    case 8:
+        return launch_outer<8>(stream, run, *job);
+    case 4:
+        return launch_outer<4>(stream, run, *job);
+    case 2:
+        return launch_outer<2>(stream, run, *job);
+    default:
+        return launch_outer<1>(stream, run, *job);
+    }
 }
 
 void cuda_dots(cudaStream_t stream, const cuda_dots_t *job)

@@ -7,7 +7,7 @@ namespace
 
 __global__ void s_activate(cuda_activate_t job)
 {
-    const number_t my = my_number(job.count);
+    const number_t my = my_number(job.rows, job.count);
     if (my.i >= job.count)
         return;
     const size_t at = (size_t)my.row * job.count + my.i;
@@ -17,7 +17,7 @@ __global__ void s_activate(cuda_activate_t job)
 
 __global__ void s_activate_back(cuda_activate_back_t job)
 {
-    const number_t my = my_number(job.count);
+    const number_t my = my_number(job.rows, job.count);
     if (my.i >= job.count)
         return;
     const size_t at = (size_t)my.row * job.count + my.i;

@@ -32,7 +32,7 @@ __global__ void s_choose(cuda_choose_t job)
 
 __global__ void s_embed(cuda_embed_t job)
 {
-    const number_t my = my_number(job.groups * job.units);
+    const number_t my = my_number(job.rows, job.groups * job.units);
     if (my.i >= job.groups * job.units)
         return;
     const uint32_t chosen = job.chosen[(size_t)my.row * job.groups + my.i / job.units];

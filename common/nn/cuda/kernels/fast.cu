@@ -14,7 +14,7 @@ struct ends_t {
 __global__ void ends(ends_t ends)
 {
     const cuda_gemm_t &job = ends.job;
-    const number_t my = my_number(job.n);
+    const number_t my = my_number(job.m, job.n);
     if (my.i >= job.n)
         return;
     const size_t at = (size_t)my.row * job.n + my.i;

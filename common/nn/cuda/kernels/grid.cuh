@@ -5,13 +5,21 @@
 #include "common/nn/cuda/launch.cuh"
 
 #ifdef __CUDACC__
-#define CUDA_UNROLL _Pragma("unroll")
+#define CUDA_PRAGMA(words)    _Pragma(#words)
+#define CUDA_UNROLL           _Pragma("unroll")
+#define CUDA_UNROLL_BY(times) CUDA_PRAGMA(unroll times)
 #else
 #define CUDA_UNROLL
+#define CUDA_UNROLL_BY(times)
 #endif
 
 /*  Threads of a block where nothing asks for another number: eight warps, so that few blocks hide each other's loads. */
 constexpr unsigned CUDA_THREADS = 256;
+
+/*  Of a card of some size: by what a product's tiles are chosen. */
+#ifndef CUDA_MULTIPROCESSORS
+#define CUDA_MULTIPROCESSORS 128
+#endif
 
 static inline unsigned cuda_blocks(size_t count, size_t per_block)
 {

@@ -74,7 +74,7 @@ __global__ void s_forward(cuda_pool_t job)
 {
     const cuda_window_t &s = job.window;
     const uint32_t outs = s.out_h * s.out_w * s.in_c;
-    const number_t my = my_number(outs);
+    const number_t my = my_number(job.rows, outs);
     if (my.i >= outs)
         return;
     const uint32_t c = my.i % s.in_c, x = my.i / s.in_c % s.out_w, y = my.i / s.in_c / s.out_w;
@@ -90,7 +90,7 @@ __global__ void s_back(cuda_pool_back_t job)
 {
     const cuda_window_t &s = job.window;
     const uint32_t ins = s.in_h * s.in_w * s.in_c;
-    const number_t my = my_number(ins);
+    const number_t my = my_number(job.rows, ins);
     if (my.i >= ins)
         return;
     const uint32_t c = my.i % s.in_c, ix = my.i / s.in_c % s.in_w, iy = my.i / s.in_c / s.in_w;

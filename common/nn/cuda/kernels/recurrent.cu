@@ -46,7 +46,7 @@ __global__ void s_begin(step_t step)
 {
     const cuda_sequences_t &of = step.of;
     const cuda_cells_t &job = step.job;
-    const number_t my = my_number(job.units);
+    const number_t my = my_number(of.count, job.units);
     if (my.i >= job.units)
         return;
     const bool nothing = begins(of, my.row, 0);
@@ -106,7 +106,7 @@ __global__ void s_step(step_t step)
     const cuda_sequences_t &of = step.of;
     const cuda_cells_t &job = step.job;
     const uint32_t t = step.t;
-    const number_t mine = my_number(job.units);
+    const number_t mine = my_number(of.count, job.units);
     if (mine.i >= job.units)
         return;
     const unit_t my = unit_of(of, job, mine, t);
@@ -155,7 +155,7 @@ __global__ void s_back(step_t step)
     const cuda_sequences_t &of = step.of;
     const cuda_cells_t &job = step.job;
     const uint32_t t = step.t;
-    const number_t mine = my_number(job.units);
+    const number_t mine = my_number(of.count, job.units);
     if (mine.i >= job.units)
         return;
     const unit_t my = unit_of(of, job, mine, t);

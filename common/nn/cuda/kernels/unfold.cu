@@ -8,12 +8,6 @@
 namespace
 {
 
-constexpr uint32_t QUAD = 4;
-
-template <uint32_t V> struct alignas(V * sizeof(float)) numbers_t {
-    float at[V];
-};
-
 template <uint32_t V> __device__ inline numbers_t<V> s_load(const float *at)
 {
     return *reinterpret_cast<const numbers_t<V> *>(at);
@@ -28,7 +22,7 @@ template <uint32_t V> __global__ void s_unfold(cuda_unfold_t job)
 {
     const cuda_window_t &w = job.window;
     const uint32_t taps = w.kernel_h * w.kernel_w * w.in_c, positions = w.out_h * w.out_w;
-    const number_t my = my_number(taps / V);
+    const number_t my = my_number(job.rows * positions, taps / V);
     if (my.i >= taps / V)
         return;
     const uint32_t tap = my.i * V, place = tap / w.in_c, p = my.row % positions;
@@ -55,7 +49,7 @@ template <uint32_t V> __global__ void s_unfold_back(cuda_unfold_back_t job)
 {
     const cuda_window_t &w = job.window;
     const uint32_t taps = w.kernel_h * w.kernel_w * w.in_c, count = w.in_h * w.in_w * w.in_c;
-    const number_t my = my_number(count / V);
+    const number_t my = my_number(job.rows, count / V);
     if (my.i >= count / V)
         return;
     const uint32_t number = my.i * V, c = number % w.in_c;
