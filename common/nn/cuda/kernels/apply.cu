@@ -102,22 +102,14 @@ __global__ void squares(size_t count, const float *g, float *parts)
         parts[blockIdx.x] = sum;
 }
 
+/*  One thread's. */
 __global__ void norm_of_parts(unsigned parts, cuda_norm_t out)
 {
-    CUDA_STATIC_SHARED(float, part, CUDA_THREADS);
-    float sum = 0.0f;
-    for (unsigned at = 0; at < parts; at += CUDA_THREADS) {
-        const unsigned left = parts - at, some = left < CUDA_THREADS ? left : CUDA_THREADS;
-        if (threadIdx.x < some)
-            part[threadIdx.x] = out.parts[at + threadIdx.x];
-        __syncthreads(); /* these parts are there */
-        if (threadIdx.x == 0)
-            for (unsigned i = 0; i < some; i++)
-                sum = at + i ? __fadd_rn(sum, part[i]) : part[i];
-        __syncthreads(); /* nobody reads them any more */
-    }
-    if (threadIdx.x == 0)
-        put_norm(out, tt_sqrtf(sum));
+    float sum = out.parts[0];
+    CUDA_UNROLL_BY(8) /* their loads at once */
+    for (unsigned i = 1; i < parts; i++)
+        sum = __fadd_rn(sum, out.parts[i]);
+    put_norm(out, tt_sqrtf(sum));
 }
 
 /* ---- optimisers ----------------------------------------------------------------------------------------------------- */
@@ -163,7 +155,7 @@ void cuda_norm(cudaStream_t stream, size_t count, const float *g, const cuda_nor
         return;
     }
     CUDA_LAUNCH(squares, parts, NORM_THREADS, 0, stream, count, g, out->parts);
-    CUDA_LAUNCH(norm_of_parts, 1, CUDA_THREADS, 0, stream, parts, *out);
+    CUDA_LAUNCH(norm_of_parts, 1, 1, 0, stream, parts, *out);
 }
 
 void cuda_opt(cudaStream_t stream, const cuda_opt_t *job)
