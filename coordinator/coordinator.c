@@ -103,7 +103,7 @@ static int64_t s_http_due(const coordinator_t *self)
 
 static tt_status_t s_start_http(coordinator_t *self, int64_t now)
 {
-    if (self->http || !self->cfg.coordinator.http[0] || now < self->http_due_ns)
+    if (self->http || self->http_missing || !self->cfg.coordinator.http[0] || now < self->http_due_ns)
         return TT_OK;
     const http_opts_t opts = {.address = self->cfg.coordinator.http,
         .run_dir = self->root,
@@ -112,7 +112,13 @@ static tt_status_t s_start_http(coordinator_t *self, int64_t now)
         .weights = s_open_weights,
         .ctx = self,
         .clock = self->clock};
-    TT_TRY(http_start(&self->http, &opts));
+    const tt_status_t status = http_start(&self->http, &opts);
+    if (status == TT_UNSUPPORTED && self->http_due_ns) { /* nobody gave a port, and the run is under way */
+        log_warn("no HTTP: %s", tt_err_text());
+        self->http_missing = true;
+        return TT_OK;
+    }
+    TT_TRY(status);
     tt_loop_fd(self->loop, http_fd(self->http), s_on_http, self);
     return TT_OK;
 }

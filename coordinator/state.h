@@ -77,6 +77,7 @@ struct coordinator {
     int64_t written_ns;         /* when these were last flushed         */
     http_t *http;               /* NULL = not yet, or switched off          */
     int64_t http_due_ns;        /* when it is to be started */
+    bool http_missing;          /* there is no library for it */
 };
 typedef struct coordinator coordinator_t;
 

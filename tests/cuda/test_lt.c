@@ -11,7 +11,7 @@ static void assert_describes(const cuda_lt_t *lt)
     cublasLtMatrixLayout_t layout = NULL;
     cublasLtMatmulPreference_t pref = NULL;
     const cublasOperation_t turned = CUBLAS_OP_T;
-    const uint32_t whole = CUBLASLT_REDUCTION_SCHEME_NONE;
+    const uint32_t split = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     assert_int_equal(
         lt->cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
     assert_int_equal(lt->cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned),
@@ -19,7 +19,7 @@ static void assert_describes(const cuda_lt_t *lt)
     assert_int_equal(lt->cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 64, 32, 64), CUBLAS_STATUS_SUCCESS);
     assert_int_equal(lt->cublasLtMatmulPreferenceCreate(&pref), CUBLAS_STATUS_SUCCESS);
     assert_int_equal(lt->cublasLtMatmulPreferenceSetAttribute(
-                         pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &whole, sizeof whole),
+                         pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &split, sizeof split),
         CUBLAS_STATUS_SUCCESS);
     assert_int_equal(lt->cublasLtMatmulPreferenceDestroy(pref), CUBLAS_STATUS_SUCCESS);
     assert_int_equal(lt->cublasLtMatrixLayoutDestroy(layout), CUBLAS_STATUS_SUCCESS);

@@ -107,6 +107,28 @@ def test_port_in_use(world):
     world.await_empty()
 
 
+def test_no_library_for_http(world):
+    """A run for which nobody gave a port goes on without HTTP; one with a port does not begin."""
+    folder = os.path.join(world.path, "empty")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "libmicrohttpd.so.12"), "wb"):
+        env = {"LD_LIBRARY_PATH": folder}
+    process, run_dir = world.start_run(world.config(), ENDLESS, env=env)
+
+    def said():
+        return [line for line in world.tutti("logs", run_dir, "coordinator").stdout.splitlines() if "no HTTP: " in line]
+
+    wait_for(said, "a word of HTTP")
+    check("libmicrohttpd.so.12" in said()[0] and "install libmicrohttpd12" in said()[0], said())
+    equal(world.tutti("stop", run_dir).returncode, 0, "to be stopped")
+    equal(world.finish(process)[0], 143, "exit code")
+    equal(len(said()), 1, "words of it")
+    done = world.tutti("run", world.config(), "--set", "coordinator.http=127.0.0.1:1", env=env)
+    equal(done.returncode, UNAVAILABLE, f"exit code; {done.stderr}")
+    check("install libmicrohttpd12, or switch HTTP off" in done.stderr, f"message: {done.stderr}")
+    world.await_empty()
+
+
 def test_unknown_run(world):
     for command in ("status", "stop", "logs", "resume", "rm"):
         s_refused(world, NO_INPUT, ["nobody", "tutti ps"], command, "nobody")
@@ -353,7 +375,7 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
+     test_no_library_for_http, test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
      test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
