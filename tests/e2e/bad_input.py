@@ -123,9 +123,9 @@ def test_no_library_for_http(world):
     equal(world.tutti("stop", run_dir).returncode, 0, "to be stopped")
     equal(world.finish(process)[0], 143, "exit code")
     equal(len(said()), 1, "words of it")
-    done = world.tutti("run", world.config(), "--set", "coordinator.http=127.0.0.1:1", env=env)
+    done = world.tutti("run", world.config(), "--set", "coordinator.http=127.0.0.1:1", "--output", "json", env=env)
     equal(done.returncode, UNAVAILABLE, f"exit code; {done.stderr}")
-    check("install libmicrohttpd12, or switch HTTP off" in done.stderr, f"message: {done.stderr}")
+    check("install libmicrohttpd12, or switch HTTP off" in json.loads(done.stdout)["reason"], f"message: {done.stdout}")
     world.await_empty()
 
 
