@@ -10,25 +10,26 @@ from kit.machine import ROOT
 from kit.tutti import Broken
 from suite import conv
 
-ABOUT = "`tutti bench update` on a card beside PyTorch, eager and compiled (TT_BENCH_DEVICE=cpu: one core; TT_BENCH_TORCH: a Python that has torch)"
-ROUNDS = 3
+ABOUT = "`tutti bench update` on a card beside PyTorch, eager and compiled (TT_BENCH_DEVICE=cpu: one core; TT_BENCH_TORCH: a Python that has torch; \
+TT_BENCH_ROUNDS: how often both, in turns; 3)"
+ROUNDS = int(os.environ.get("TT_BENCH_ROUNDS", "3"))
 CASES = [
-    ("PPO, 4-64-64, 256 rows", "--rows", 256),
-    ("PPO, 4-64-64, 8192 rows", "--rows", 8192),
-    ("PPO, 376-256-256, 8192 rows", "--obs", 376, "--hidden", 256, "--out", 17, "--rows", 8192),
-    ("PPO, 376-1024-1024, 8192 rows", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192),
-    ("PPO, 376-1024-1024, 8192 rows, TF32", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192, "--precision", "tf32"),
-    ("PPO, 376-1024-1024, 8192 rows, BF16", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192, "--precision", "bf16"),
-    ("PPO, MinAtar, 1024 rows", "--net", "minatar", "--rows", 1024),
-    ("PPO, Nature, 256 rows", "--net", "nature", "--rows", 256, "--batch", 512),
-    ("PPO, Nature, 2048 rows", "--net", "nature", "--rows", 2048, "--batch", 2048),
-    ("PPO, Nature, 2048 rows, TF32", "--net", "nature", "--rows", 2048, "--batch", 2048, "--precision", "tf32"),
-    ("PPO, IMPALA, 256 rows", "--net", "impala", "--rows", 256, "--batch", 512),
-    ("DQN, 4-64-64, 128 units", "--algorithm", "dqn", "--rows", 128),
-    ("DQN, Nature, 32 units", "--algorithm", "dqn", "--net", "nature", "--rows", 32),
-    ("DQN, Nature, 512 units", "--algorithm", "dqn", "--net", "nature", "--rows", 512),
-    ("SAC, 17-256-256, 256 units", "--algorithm", "sac", "--obs", 17, "--hidden", 256, "--out", 6, "--rows", 256),
-    ("SAC, 376-256-256, 4096 units", "--algorithm", "sac", "--obs", 376, "--hidden", 256, "--out", 17, "--rows", 4096),
+    ("PPO, 4-64-64, 256 rows", "--rows", 256, "--shards", 8),
+    ("PPO, 4-64-64, 8192 rows", "--rows", 8192, "--shards", 64),
+    ("PPO, 376-256-256, 8192 rows", "--obs", 376, "--hidden", 256, "--out", 17, "--rows", 8192, "--shards", 8),
+    ("PPO, 376-1024-1024, 8192 rows", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192, "--shards", 8),
+    ("PPO, 376-1024-1024, 8192 rows, TF32", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192, "--shards", 8, "--precision", "tf32"),
+    ("PPO, 376-1024-1024, 8192 rows, BF16", "--obs", 376, "--hidden", 1024, "--out", 17, "--rows", 8192, "--shards", 8, "--precision", "bf16"),
+    ("PPO, MinAtar, 1024 rows", "--net", "minatar", "--rows", 1024, "--shards", 8),
+    ("PPO, Nature, 256 rows", "--net", "nature", "--rows", 256, "--batch", 512, "--shards", 8),
+    ("PPO, Nature, 2048 rows", "--net", "nature", "--rows", 2048, "--batch", 2048, "--shards", 8),
+    ("PPO, Nature, 2048 rows, TF32", "--net", "nature", "--rows", 2048, "--batch", 2048, "--shards", 8, "--precision", "tf32"),
+    ("PPO, IMPALA, 256 rows", "--net", "impala", "--rows", 256, "--batch", 512, "--shards", 8),
+    ("DQN, 4-64-64, 128 units", "--algorithm", "dqn", "--rows", 128, "--shards", 8),
+    ("DQN, Nature, 32 units", "--algorithm", "dqn", "--net", "nature", "--rows", 32, "--shards", 8),
+    ("DQN, Nature, 512 units", "--algorithm", "dqn", "--net", "nature", "--rows", 512, "--shards", 8),
+    ("SAC, 17-256-256, 256 units", "--algorithm", "sac", "--obs", 17, "--hidden", 256, "--out", 6, "--rows", 256, "--shards", 8),
+    ("SAC, 376-256-256, 4096 units", "--algorithm", "sac", "--obs", 376, "--hidden", 256, "--out", 17, "--rows", 4096, "--shards", 8),
 ]
 ON_A_CORE = {"PPO, 4-64-64, 256 rows", "DQN, 4-64-64, 128 units", "DQN, Nature, 32 units", "SAC, 17-256-256, 256 units"}  # seconds, not minutes
 # FP32 without tensor cores as NVIDIA's data sheets have it, TFLOP/s at boost: by words of the name.
@@ -45,7 +46,7 @@ def python():
 
 def ours(tutti, device, cases):
     options = [[str(word) for word in words] for _, *words in cases]
-    results = [tutti.json("bench", "update", "--device", device, *words) for words in options]
+    results = [tutti.json("bench", "update", "--device", device, "--seconds", "0.1", *words) for words in options]
     for result, words in zip(results, options):
         given = dict(zip(words[::2], words[1::2]))
         result.update(obs=int(given.get("--obs", 4)), hidden=int(given.get("--hidden", 64)))
