@@ -11,7 +11,7 @@
 
 #define MLP_FN static __device__ __forceinline__
 
-constexpr unsigned MLP_THREADS = 256; /* so that 64 units times 32 rows are eight sums a thread */
+constexpr unsigned MLP_THREADS = 512; /* so that 64 units times 32 rows are CUDA_MLP_PER sums a thread */
 constexpr unsigned MLP_ROWS = CUDA_BLOCK;
 
 /*  Four neighbours: one load. */
@@ -74,8 +74,10 @@ MLP_FN void mlp_layer(
         for (float &one : sum)
             one = params[layer.bias_at + j];
         for (uint32_t k = 0; k < layer.in; k++, weight += layer.out) {
-            const mlp_four_t some[] = {
-                mlp_load(x + k * CUDA_MLP_COLUMN + r), mlp_load(x + k * CUDA_MLP_COLUMN + r + 4)};
+            mlp_four_t some[CUDA_MLP_PER / 4];
+            CUDA_UNROLL
+            for (unsigned c = 0; c < CUDA_MLP_PER / 4; c++)
+                some[c] = mlp_load(x + k * CUDA_MLP_COLUMN + r + 4 * c);
             CUDA_UNROLL
             for (unsigned c = 0; c < CUDA_MLP_PER; c++)
                 if (!SKIP || some[c / 4].x[c % 4] != 0.0f)
