@@ -287,7 +287,7 @@ enum {
         5, /* of a tower, with the head                                                                  */
     CUDA_MLP_COLUMN = 36, /* floats from one unit's rows to the next one's in shared memory: vectors of eight units that
                              follow one another then meet 32 different banks                                            */
-    CUDA_MLP_PER = 4, /* rows or units of a thread; what a layer has in shared memory is made up to so many units   */
+    CUDA_MLP_PER = 8, /* rows or units of a thread; what a layer has in shared memory is made up to so many units   */
     CUDA_MLP_SHARED =
         96 * 1024 /* bytes of it, which every card has that we build for (sm_89 and sm_120: 99 KiB)      */
 };

@@ -5,14 +5,25 @@
  *  first-level cache after the first time. Every sum is one thread's and one chain, in the order of dense.cu: of a layer over what it
  *  reads, of what goes back over the outputs, of a weight over the rows. The last goes on from block to block through the gradient
  *  itself, each number of which is one thread's.
- *  What comes to a layer's units takes the place of what they gave. */
+ *  What comes to a layer's units takes the place of what they gave.
+ *  Two trained stages go side by side, each by half of the threads, so that there are half as many barriers to wait at. */
 #pragma once
 #include "common/nn/cuda/kernels/unit.cuh"
 
 #define MLP_FN static __device__ __forceinline__
 
-constexpr unsigned MLP_THREADS = 512; /* so that 64 units times 32 rows are CUDA_MLP_PER sums a thread */
+constexpr unsigned MLP_THREADS = 512; /* so that two times 64 units times 32 rows are eight sums a thread */
 constexpr unsigned MLP_ROWS = CUDA_BLOCK;
+constexpr unsigned MLP_STEPS = 4; /* of a chain whose weights are on their way at once */
+
+#ifdef __CUDACC__
+#define MLP_ROLLED \
+    _Pragma("unroll 1") /* what is fetched once and runs often is quicker than what is fetched once and runs once */
+#define MLP_TWICE _Pragma("unroll 2")
+#else
+#define MLP_ROLLED
+#define MLP_TWICE
+#endif
 
 /*  Four neighbours: one load. */
 struct alignas(4 * sizeof(float)) mlp_four_t {
@@ -26,6 +37,12 @@ struct mlp_block_t {
     float *grad; /* of the shard */
     const uint32_t *row;
     uint32_t rows; /* 1 .. MLP_ROWS */
+    bool first;    /* of the shard: its gradient is zeros */
+};
+
+/*  Threads of a stage, and which of them this one is. */
+struct mlp_team_t {
+    uint32_t me, threads;
 };
 
 MLP_FN mlp_four_t mlp_load(const float *from)
@@ -45,58 +62,108 @@ MLP_FN float *mlp_input(const mlp_block_t &block, const cuda_mlp_t &mlp, uint32_
 /* ---- forward -------------------------------------------------------------------------------------------------------- */
 
 /*  Behind the last row: zeros. */
-MLP_FN void mlp_gather(const mlp_block_t &block, uint32_t frame)
+MLP_FN float mlp_observed(const mlp_block_t &block, uint32_t frame, uint32_t r, uint32_t k)
 {
     const cuda_fused_t *job = block.job;
-    const uint32_t obs = job->obs;
+    if (r >= block.rows)
+        return 0.0f;
+    const uint8_t *row = job->rows[frame] + block.row[r] * job->row_bytes[frame];
+    return job->bytes ? (float)row[k] : reinterpret_cast<const float *>(row)[k];
+}
+
+MLP_FN void mlp_gather(const mlp_block_t &block, uint32_t frame)
+{
+    const uint32_t obs = block.job->obs;
     for (uint32_t e = threadIdx.x; e < obs * MLP_ROWS; e += MLP_THREADS) {
         const uint32_t r = e / obs, k = e % obs;
-        float number = 0.0f;
-        if (r < block.rows) {
-            const uint8_t *row = job->rows[frame] + block.row[r] * job->row_bytes[frame];
-            number = job->bytes ? (float)row[k] : reinterpret_cast<const float *>(row)[k];
-        }
-        block.shared[k * CUDA_MLP_COLUMN + r] = number;
+        block.shared[k * CUDA_MLP_COLUMN + r] = mlp_observed(block, frame, r, k);
+    }
+}
+
+/*  Each sum becomes end(c, sum): one loop an activation, for a choice a number is a branch a number. */
+template <typename end_t> MLP_FN void mlp_each(float (&sum)[CUDA_MLP_PER], end_t end)
+{
+    CUDA_UNROLL
+    for (unsigned c = 0; c < CUDA_MLP_PER; c++)
+        sum[c] = end(c, sum[c]);
+}
+
+/*  As ended(). h: on the way back, what the units gave, `CUDA_MLP_COLUMN` apart. */
+MLP_FN void mlp_end(cuda_kind_t kind, const float *h, float (&sum)[CUDA_MLP_PER])
+{
+    if (kind == CUDA_TANH)
+        mlp_each(sum, [](unsigned, float x) { return tt_tanhf(x); });
+    else if (kind == CUDA_RELU)
+        mlp_each(sum, [](unsigned, float x) { return tt_reluf(x); });
+    else if (kind == CUDA_D_TANH)
+        mlp_each(sum, [=](unsigned c, float x) { return tt_tanh_back(h[c * CUDA_MLP_COLUMN], x); });
+    else if (kind == CUDA_D_RELU)
+        mlp_each(sum, [=](unsigned c, float x) { return tt_relu_back(h[c * CUDA_MLP_COLUMN], x); });
+}
+
+/*  STEPS steps of the chains of CUDA_MLP_PER rows. */
+template <unsigned STEPS, bool SKIP>
+MLP_FN void mlp_steps(const float *x, const float *weight, uint32_t outs, float (&sum)[CUDA_MLP_PER])
+{
+    float w[STEPS];
+    CUDA_UNROLL
+    for (unsigned k = 0; k < STEPS; k++)
+        w[k] = weight[k * outs];
+    CUDA_UNROLL
+    for (unsigned k = 0; k < STEPS; k++) {
+        mlp_four_t some[CUDA_MLP_PER / 4];
+        CUDA_UNROLL
+        for (unsigned c = 0; c < CUDA_MLP_PER / 4; c++)
+            some[c] = mlp_load(x + k * CUDA_MLP_COLUMN + 4 * c);
+        CUDA_UNROLL
+        for (unsigned c = 0; c < CUDA_MLP_PER; c++)
+            if (!SKIP || some[c / 4].x[c % 4] != 0.0f)
+                sum[c] = __fmaf_rn(some[c / 4].x[c % 4], w[k], sum[c]);
     }
 }
 
 /*  A thread has a unit of CUDA_MLP_PER rows: a weight is loaded once for all of them. */
 template <bool SKIP>
-MLP_FN void mlp_layer(
-    const cuda_mlp_layer_t &layer, const float *params, cuda_kind_t kind, uint32_t rows, const float *x, float *out)
+MLP_FN void mlp_layer(const mlp_team_t &team, const cuda_mlp_layer_t &layer, const cuda_mlp_t &mlp, uint32_t rows,
+    const float *x, float *out)
 {
-    for (uint32_t e = threadIdx.x; e < layer.out * (MLP_ROWS / CUDA_MLP_PER); e += MLP_THREADS) {
-        const uint32_t j = e % layer.out, r = e / layer.out * CUDA_MLP_PER;
-        const float *weight = params + layer.weight_at + j;
-        float sum[CUDA_MLP_PER];
+    const uint32_t outs = layer.out;
+    MLP_ROLLED
+    for (uint32_t e = team.me; e < outs * (MLP_ROWS / CUDA_MLP_PER); e += team.threads) {
+        const uint32_t j = e % outs, r = e / outs * CUDA_MLP_PER;
+        const float *weight = mlp.params + layer.weight_at + j, *from = x + r;
+        float sum[CUDA_MLP_PER], *to = out + j * CUDA_MLP_COLUMN + r;
         if (r >= rows)
             continue;
         for (float &one : sum)
-            one = params[layer.bias_at + j];
-        for (uint32_t k = 0; k < layer.in; k++, weight += layer.out) {
-            mlp_four_t some[CUDA_MLP_PER / 4];
-            CUDA_UNROLL
-            for (unsigned c = 0; c < CUDA_MLP_PER / 4; c++)
-                some[c] = mlp_load(x + k * CUDA_MLP_COLUMN + r + 4 * c);
-            CUDA_UNROLL
-            for (unsigned c = 0; c < CUDA_MLP_PER; c++)
-                if (!SKIP || some[c / 4].x[c % 4] != 0.0f)
-                    sum[c] = __fmaf_rn(some[c / 4].x[c % 4], *weight, sum[c]);
+            one = mlp.params[layer.bias_at + j];
+        uint32_t k = 0;
+        MLP_ROLLED
+        for (; k + MLP_STEPS <= layer.in; k += MLP_STEPS) {
+            mlp_steps<MLP_STEPS, SKIP>(from, weight, outs, sum);
+            from += MLP_STEPS * CUDA_MLP_COLUMN;
+            weight += MLP_STEPS * outs;
         }
+        MLP_ROLLED
+        for (; k < layer.in; k++, from += CUDA_MLP_COLUMN, weight += outs)
+            mlp_steps<1, SKIP>(from, weight, outs, sum);
+        mlp_end(mlp.forward, to, sum);
         CUDA_UNROLL
-        for (unsigned c = 0; c < CUDA_MLP_PER; c++)
-            out[j * CUDA_MLP_COLUMN + r + c] = ended(kind, sum[c], 0.0f);
+        for (unsigned c = 0; c < CUDA_MLP_PER; c += 4)
+            *reinterpret_cast<mlp_four_t *>(to + c) = {sum[c], sum[c + 1], sum[c + 2], sum[c + 3]};
     }
 }
 
 /*  Half a warp a row, as dots() of dense.cu: also the zeros behind the last number of a row. Columns as a loss sees them: zeros
  *  behind the last row. */
-MLP_FN void mlp_head(const cuda_mlp_layer_t &head, const float *params, uint32_t rows, const float *x, float *out)
+MLP_FN void mlp_head(const mlp_team_t &team, const cuda_mlp_layer_t &head, const float *params, uint32_t rows,
+    const float *x, float *out)
 {
-    const unsigned lane = threadIdx.x % LANES;
+    const unsigned lane = team.me % LANES;
     const float *weight = params + head.weight_at;
     static_assert(MLP_ROWS % (MLP_THREADS / LANES) == 0, "every thread makes as many rounds");
-    for (uint32_t row = threadIdx.x / LANES; row < MLP_ROWS; row += MLP_THREADS / LANES)
+    MLP_ROLLED
+    for (uint32_t row = team.me / LANES; row < MLP_ROWS; row += team.threads / LANES)
         for (uint32_t a = 0; a < head.out; a += OUTS) {
             float sum[OUTS] = {};
             for (uint32_t k = lane; k < (head.in + LANES - 1) / LANES * LANES; k += LANES) {
@@ -116,46 +183,76 @@ MLP_FN void mlp_head(const cuda_mlp_layer_t &head, const float *params, uint32_t
         }
 }
 
-MLP_FN void mlp_zero(float *to, size_t count)
+MLP_FN void mlp_zero(const mlp_team_t &team, float *to, size_t count)
 {
-    for (size_t i = threadIdx.x; i < count; i += MLP_THREADS)
+    for (size_t i = team.me; i < count; i += team.threads)
         to[i] = 0.0f;
 }
 
-MLP_FN void mlp_forward_stage(const mlp_block_t &block, const cuda_mlp_t &mlp)
+/*  Stages that go side by side from the i-th on: two that are trained, whose rows are those of one frame. */
+MLP_FN uint32_t mlp_beside(const cuda_fused_t *job, uint32_t i)
 {
-    for (uint32_t l = 0; l < mlp.layers; l++) {
+    return i + 1 < job->stages && job->mlp[i].grad ? 2 : 1;
+}
+
+MLP_FN mlp_team_t mlp_team(uint32_t stages)
+{
+    return {threadIdx.x % (MLP_THREADS / stages), MLP_THREADS / stages};
+}
+
+/*  The one of them that is this thread's. */
+MLP_FN const cuda_mlp_t &mlp_mine(const cuda_fused_t *job, uint32_t i, const mlp_team_t &team)
+{
+    return job->mlp[i + threadIdx.x / team.threads];
+}
+
+/*  Layers of the deepest. */
+MLP_FN uint32_t mlp_most_layers(const cuda_fused_t *job, uint32_t i, uint32_t stages)
+{
+    const uint32_t one = job->mlp[i].layers, other = job->mlp[i + stages - 1].layers;
+    return one < other ? other : one;
+}
+
+MLP_FN void mlp_forward_stages(const mlp_block_t &block, uint32_t first, uint32_t stages)
+{
+    const mlp_team_t team = mlp_team(stages);
+    const cuda_mlp_t &mlp = mlp_mine(block.job, first, team);
+    const uint32_t most = mlp_most_layers(block.job, first, stages);
+    MLP_ROLLED
+    for (uint32_t l = 0; l < most; l++) {
         const float *x = mlp_input(block, mlp, l);
         float *out = mlp_input(block, mlp, l + 1);
-        if (l == 0 && block.job->skip_zeros)
-            mlp_layer<true>(mlp.layer[l], mlp.params, mlp.forward, block.rows, x, out);
-        else
-            mlp_layer<false>(mlp.layer[l], mlp.params, mlp.forward, block.rows, x, out);
+        if (l < mlp.layers && l == 0 && block.job->skip_zeros)
+            mlp_layer<true>(team, mlp.layer[l], mlp, block.rows, x, out);
+        else if (l < mlp.layers)
+            mlp_layer<false>(team, mlp.layer[l], mlp, block.rows, x, out);
         __syncthreads(); /* the layer is whole */
     }
     const cuda_mlp_layer_t &head = mlp.layer[mlp.layers];
-    mlp_head(head, mlp.params, block.rows, mlp_input(block, mlp, mlp.layers), block.shared + mlp.head_at);
+    mlp_head(team, head, mlp.params, block.rows, mlp_input(block, mlp, mlp.layers), block.shared + mlp.head_at);
     if (mlp.grad)
-        mlp_zero(block.shared + mlp.d_head_at, (size_t)head.out * MLP_ROWS);
+        mlp_zero(team, block.shared + mlp.d_head_at, (size_t)head.out * MLP_ROWS);
     __syncthreads(); /* the head is, and the next stage may take the place of what it was made of */
 }
 
 MLP_FN void mlp_forward(const mlp_block_t &block)
 {
     const cuda_fused_t *job = block.job;
-    for (uint32_t i = 0; i < job->stages; i++) {
+    MLP_ROLLED
+    for (uint32_t i = 0, stages; i < job->stages; i += stages) {
         if (i == 0 || job->mlp[i].frame != job->mlp[i - 1].frame) {
             mlp_gather(block, job->mlp[i].frame);
             __syncthreads(); /* the rows are there */
         }
-        mlp_forward_stage(block, job->mlp[i]);
+        stages = mlp_beside(job, i);
+        mlp_forward_stages(block, i, stages);
     }
 }
 
 /* ---- back ----------------------------------------------------------------------------------------------------------- */
 
-/*  A step of four rows of PER weights' chains, and of a bias's. */
-template <unsigned PER, bool SKIP>
+/*  A step of four rows of PER weights' chains, and of a bias's: of the first `left`, or of all. */
+template <unsigned PER, bool SKIP, bool ALL>
 MLP_FN void mlp_grad_step(const float *x, const mlp_four_t &d, uint32_t left, float (&sum)[PER], float &bias)
 {
     mlp_four_t some[PER];
@@ -164,7 +261,7 @@ MLP_FN void mlp_grad_step(const float *x, const mlp_four_t &d, uint32_t left, fl
         some[c] = mlp_load(x + c * CUDA_MLP_COLUMN);
     CUDA_UNROLL
     for (unsigned q = 0; q < 4; q++) {
-        if (q >= left)
+        if (!ALL && q >= left)
             break;
         bias = __fadd_rn(bias, d.x[q]);
         CUDA_UNROLL
@@ -174,26 +271,46 @@ MLP_FN void mlp_grad_step(const float *x, const mlp_four_t &d, uint32_t left, fl
     }
 }
 
-/*  A thread has PER weights of an output: d, the numbers that came to it `apart` floats from the next one's, is loaded once for all of
- *  them. Of the last ones some may not be there: their columns are, and nothing of them is kept. */
 template <unsigned PER, bool SKIP>
-MLP_FN void mlp_grads(
-    const cuda_mlp_layer_t &layer, uint32_t rows, const float *x, const float *d, uint32_t apart, float *grad)
+MLP_FN void mlp_grad_chains(const float *x, const float *d, uint32_t rows, float (&sum)[PER], float &bias)
 {
-    const uint32_t groups = (layer.in + PER - 1) / PER;
-    for (uint32_t e = threadIdx.x; e < groups * layer.out; e += MLP_THREADS) {
-        const uint32_t j = e % layer.out, i = e / layer.out * PER;
-        float *weight = grad + layer.weight_at + (size_t)i * layer.out + j, *to = grad + layer.bias_at + j;
-        float sum[PER], bias = i == 0 ? *to : 0.0f;
-        CUDA_UNROLL
-        for (unsigned c = 0; c < PER; c++)
-            sum[c] = i + c < layer.in ? weight[(size_t)c * layer.out] : 0.0f;
-        for (uint32_t r = 0; r < rows; r += 4)
-            mlp_grad_step<PER, SKIP>(x + i * CUDA_MLP_COLUMN + r, mlp_load(d + j * apart + r), rows - r, sum, bias);
+    uint32_t r = 0;
+    MLP_ROLLED
+    for (; r + 4 <= rows; r += 4)
+        mlp_grad_step<PER, SKIP, true>(x + r, mlp_load(d + r), 4, sum, bias);
+    if (r < rows)
+        mlp_grad_step<PER, SKIP, false>(x + r, mlp_load(d + r), rows - r, sum, bias);
+}
+
+/*  What came to units, and how far from one's rows to the next one's. */
+struct mlp_came_t {
+    const float *d;
+    uint32_t apart;
+};
+
+/*  A thread has PER weights of an output, whose numbers that came to it are loaded once for all of them. Of the last ones some may not
+ *  be there: their columns are, and nothing of them is kept. */
+template <unsigned PER, bool SKIP>
+MLP_FN void mlp_grads(const mlp_block_t &block, const mlp_team_t &team, const cuda_mlp_layer_t &layer, const float *x,
+    const mlp_came_t &came)
+{
+    const uint32_t groups = (layer.in + PER - 1) / PER, outs = layer.out;
+    MLP_ROLLED
+    for (uint32_t e = team.me; e < groups * outs; e += team.threads) {
+        const uint32_t j = e % outs, i = e / outs * PER;
+        float *weight = block.grad + layer.weight_at + (size_t)i * outs + j, *to = block.grad + layer.bias_at + j;
+        float sum[PER] = {}, bias = 0.0f;
+        if (!block.first) {
+            bias = *to;
+            CUDA_UNROLL
+            for (unsigned c = 0; c < PER; c++)
+                sum[c] = i + c < layer.in ? weight[(size_t)c * outs] : 0.0f;
+        }
+        mlp_grad_chains<PER, SKIP>(x + i * CUDA_MLP_COLUMN, came.d + j * came.apart, block.rows, sum, bias);
         CUDA_UNROLL
         for (unsigned c = 0; c < PER; c++)
             if (i + c < layer.in)
-                weight[(size_t)c * layer.out] = sum[c];
+                weight[(size_t)c * outs] = sum[c];
         if (i == 0)
             *to = bias;
     }
@@ -201,13 +318,13 @@ MLP_FN void mlp_grads(
 
 /*  Small ones a weight a thread: there would be nothing to do for most. */
 template <bool SKIP>
-MLP_FN void mlp_grads_of(
-    const cuda_mlp_layer_t &layer, uint32_t rows, const float *x, const float *d, uint32_t apart, float *grad)
+MLP_FN void mlp_grads_of(const mlp_block_t &block, const mlp_team_t &team, const cuda_mlp_layer_t &layer,
+    const float *x, const mlp_came_t &came)
 {
-    if (layer.in * layer.out < CUDA_MLP_PER * MLP_THREADS / 2)
-        mlp_grads<1, SKIP>(layer, rows, x, d, apart, grad);
+    if (layer.in * layer.out < CUDA_MLP_PER * team.threads / 2)
+        mlp_grads<1, SKIP>(block, team, layer, x, came);
     else
-        mlp_grads<CUDA_MLP_PER, SKIP>(layer, rows, x, d, apart, grad);
+        mlp_grads<CUDA_MLP_PER, SKIP>(block, team, layer, x, came);
 }
 
 /*  Weights [unit][outputs]: four of a unit's, if they lie so. */
@@ -223,36 +340,49 @@ template <bool FOURS> MLP_FN mlp_four_t mlp_weights(const float *from, uint32_t 
     return some;
 }
 
+/*  Four outputs' steps of CUDA_MLP_PER units' chains, whose weights begin at weight[]. */
+template <bool FOURS>
+MLP_FN void mlp_back_step(const float *const (&weight)[CUDA_MLP_PER], uint32_t j, uint32_t left, const mlp_came_t &came,
+    float (&sum)[CUDA_MLP_PER])
+{
+    mlp_four_t w[CUDA_MLP_PER];
+    CUDA_UNROLL
+    for (unsigned c = 0; c < CUDA_MLP_PER; c++)
+        w[c] = mlp_weights<FOURS>(weight[c] + j, left);
+    CUDA_UNROLL
+    for (unsigned q = 0; q < 4; q++) {
+        if (!FOURS && q >= left)
+            break;
+        const float number = came.d[q * came.apart];
+        CUDA_UNROLL
+        for (unsigned c = 0; c < CUDA_MLP_PER; c++)
+            sum[c] = __fmaf_rn(number, w[c].x[q], sum[c]);
+    }
+}
+
 /*  A thread has CUDA_MLP_PER units of a row, so that a warp's threads read the same weights, and d side by side. What came to units takes
  *  the place of what they gave, h. Behind the last unit its own weights are read again, for a column that is nobody's. */
 template <bool FOURS>
 MLP_FN void mlp_input_grads(
-    const cuda_mlp_layer_t &layer, const float *params, cuda_kind_t kind, const float *d, uint32_t apart, float *h)
+    const mlp_team_t &team, const cuda_mlp_layer_t &layer, const cuda_mlp_t &mlp, const mlp_came_t &came, float *h)
 {
-    const uint32_t groups = (layer.in + CUDA_MLP_PER - 1) / CUDA_MLP_PER;
-    for (uint32_t e = threadIdx.x; e < groups * MLP_ROWS; e += MLP_THREADS) {
-        const uint32_t r = e % MLP_ROWS, i = e / MLP_ROWS * CUDA_MLP_PER, last = layer.in - 1 - i;
-        const float *weight = params + layer.weight_at + (size_t)i * layer.out;
-        float sum[CUDA_MLP_PER] = {};
-        for (uint32_t j = 0; j < layer.out; j += 4) {
-            const uint32_t left = layer.out - j;
-            mlp_four_t w[CUDA_MLP_PER];
-            CUDA_UNROLL
-            for (unsigned c = 0; c < CUDA_MLP_PER; c++)
-                w[c] = mlp_weights<FOURS>(weight + (size_t)(c < last ? c : last) * layer.out + j, left);
-            CUDA_UNROLL
-            for (unsigned q = 0; q < 4; q++) {
-                if (!FOURS && q >= left)
-                    break;
-                const float number = d[(j + q) * apart + r];
-                CUDA_UNROLL
-                for (unsigned c = 0; c < CUDA_MLP_PER; c++)
-                    sum[c] = __fmaf_rn(number, w[c].x[q], sum[c]);
-            }
-        }
+    const uint32_t groups = (layer.in + CUDA_MLP_PER - 1) / CUDA_MLP_PER, outs = layer.out;
+    MLP_ROLLED
+    for (uint32_t e = team.me; e < groups * MLP_ROWS; e += team.threads) {
+        const uint32_t r = e % MLP_ROWS, i = e / MLP_ROWS * CUDA_MLP_PER, last = layer.in - 1;
+        const float *weight[CUDA_MLP_PER];
+        float sum[CUDA_MLP_PER] = {}, *to = h + i * CUDA_MLP_COLUMN + r;
+        mlp_came_t from = {came.d + r, came.apart};
         CUDA_UNROLL
         for (unsigned c = 0; c < CUDA_MLP_PER; c++)
-            h[(i + c) * CUDA_MLP_COLUMN + r] = ended(kind, sum[c], h[(i + c) * CUDA_MLP_COLUMN + r]);
+            weight[c] = mlp.params + layer.weight_at + (i + c < last ? i + c : last) * outs;
+        MLP_TWICE
+        for (uint32_t j = 0; j < outs; j += 4, from.d += 4 * from.apart)
+            mlp_back_step<FOURS>(weight, j, outs - j, from, sum);
+        mlp_end(mlp.backward, to, sum);
+        CUDA_UNROLL
+        for (unsigned c = 0; c < CUDA_MLP_PER; c++)
+            to[c * CUDA_MLP_COLUMN] = sum[c];
     }
 }
 
@@ -261,36 +391,55 @@ MLP_FN bool mlp_in_fours(const cuda_mlp_layer_t &layer, const float *params)
     return layer.out % 4 == 0 && reinterpret_cast<uintptr_t>(params + layer.weight_at) % sizeof(mlp_four_t) == 0;
 }
 
-MLP_FN void mlp_backward_stage(const mlp_block_t &block, const cuda_mlp_t &mlp)
+/*  Gradients of layer l, or of the head. One that reads the observation is no layer: its zeros count. */
+MLP_FN void mlp_layer_grads(
+    const mlp_block_t &block, const mlp_team_t &team, const cuda_mlp_t &mlp, uint32_t l, const mlp_came_t &came)
 {
-    const float *d = block.shared + mlp.d_head_at;
-    uint32_t apart = MLP_ROWS;
-    for (uint32_t l = mlp.layers;; l--) {
-        const cuda_mlp_layer_t &layer = mlp.layer[l];
-        float *x = mlp_input(block, mlp, l);
-        if (l == 0)
-            break;
-        mlp_grads_of<false>(layer, block.rows, x, d, apart, block.grad);
-        __syncthreads(); /* what the units gave is read */
-        if (mlp_in_fours(layer, mlp.params))
-            mlp_input_grads<true>(layer, mlp.params, mlp.backward, d, apart, x);
-        else
-            mlp_input_grads<false>(layer, mlp.params, mlp.backward, d, apart, x);
-        __syncthreads(); /* what came to them is whole */
-        d = x;
-        apart = CUDA_MLP_COLUMN;
-    }
-    /* a head that reads the observation is no layer: its zeros count */
-    if (mlp.layers && block.job->skip_zeros)
-        mlp_grads_of<true>(mlp.layer[0], block.rows, block.shared, d, apart, block.grad);
+    const float *x = mlp_input(block, mlp, l);
+    if (l == 0 && mlp.layers && block.job->skip_zeros)
+        mlp_grads_of<true>(block, team, mlp.layer[l], x, came);
     else
-        mlp_grads_of<false>(mlp.layer[0], block.rows, block.shared, d, apart, block.grad);
+        mlp_grads_of<false>(block, team, mlp.layer[l], x, came);
+}
+
+MLP_FN void mlp_layer_back(const mlp_team_t &team, const cuda_mlp_t &mlp, uint32_t l, const mlp_came_t &came, float *h)
+{
+    if (mlp_in_fours(mlp.layer[l], mlp.params))
+        mlp_input_grads<true>(team, mlp.layer[l], mlp, came, h);
+    else
+        mlp_input_grads<false>(team, mlp.layer[l], mlp, came, h);
+}
+
+MLP_FN void mlp_backward_stages(const mlp_block_t &block, uint32_t first, uint32_t stages)
+{
+    const mlp_team_t team = mlp_team(stages);
+    const cuda_mlp_t &mlp = mlp_mine(block.job, first, team);
+    const uint32_t most = mlp_most_layers(block.job, first, stages);
+    mlp_came_t came = {block.shared + mlp.d_head_at, MLP_ROWS};
+    MLP_ROLLED
+    for (uint32_t back = 0; back <= most; back++) {
+        const uint32_t l = mlp.layers - back;
+        const bool goes = back <= mlp.layers;
+        float *h = mlp_input(block, mlp, goes ? l : 0);
+        if (goes)
+            mlp_layer_grads(block, team, mlp, l, came);
+        if (back == most)
+            break;
+        __syncthreads(); /* what the units gave is read */
+        if (goes && l)
+            mlp_layer_back(team, mlp, l, came, h);
+        __syncthreads(); /* what came to them is whole */
+        came = {h, CUDA_MLP_COLUMN};
+    }
 }
 
 MLP_FN void mlp_backward(const mlp_block_t &block)
 {
-    for (uint32_t i = 0; i < block.job->stages; i++)
+    MLP_ROLLED
+    for (uint32_t i = 0, stages; i < block.job->stages; i += stages) {
+        stages = mlp_beside(block.job, i);
         if (block.job->mlp[i].grad)
-            mlp_backward_stage(block, block.job->mlp[i]);
+            mlp_backward_stages(block, i, stages);
+    }
     __syncthreads(); /* the next block's rows may take the place of these */
 }
