@@ -22,6 +22,11 @@
 #define EACH_ROW(r)                            for (size_t r = 0; r < TT_BLOCK; r++)
 #define EACH_GIVEN_ROW(r, the_block)           for (size_t r = 0; r < (the_block)->rows; r++) /* not those behind the last */
 
+/*  What is worked on where it lies; on a card, a copy. */
+#define BLOCK_OWN(type, name, from)            type *const name = from
+#define BLOCK_MAKE(type, name, to)             type *const name = to
+#define BLOCK_MADE(name, to)                   ((void)0)
+
 typedef float col_t[TT_BLOCK]; /* one number for each row of a block */
 typedef const float *col_in;   /* as arguments                       */
 typedef float *col_out;

@@ -186,8 +186,9 @@ BLOCK_FN void s_entropy(choice_t *c)
 }
 
 BLOCK_FN void s_choice(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element,
-    size_t before, choice_t *c)
+    size_t before, choice_t *out)
 {
+    BLOCK_MAKE(choice_t, c, out);
     const size_t at = (part->head + before) * TT_BLOCK;
     c->n = self->policy->choices[part->choices + element];
     c->head = block->head[PPO_ACTOR] + at;
@@ -196,10 +197,12 @@ BLOCK_FN void s_choice(const given_t *self, const tt_loss_block_t *block, const 
     s_logits(self, block, part->mask + before, c);
     s_softmax(c);
     s_entropy(c);
+    BLOCK_MADE(c, out);
 }
 
-BLOCK_FN void s_choice_slopes(const given_t *self, const cols_t *in, col_in d_log_prob, const choice_t *c)
+BLOCK_FN void s_choice_slopes(const given_t *self, const cols_t *in, col_in d_log_prob, const choice_t *made)
 {
+    BLOCK_OWN(const choice_t, c, made);
     const float *restrict head = c->head;
     float *restrict p = c->p;
     for (size_t a = 0; a < c->n; a++)

@@ -139,11 +139,10 @@ static cuda_mlp_layer_t s_layer(const cuda_layer_t *layer)
     return (cuda_mlp_layer_t){layer->in, layer->out, (uint32_t)layer->weight_at, (uint32_t)layer->bias_at};
 }
 
-static cuda_mlp_t s_stage(const tt_net_t *net, const tt_stage_t *stage, uint32_t number)
+static cuda_mlp_t s_stage(const tt_net_t *net, const tt_stage_t *stage)
 {
     const cuda_tower_t *tower = &((const cuda_net_t *)net->impl)->tower[stage->tower];
     cuda_mlp_t self = {.params = net->params[stage->set],
-        .stage = number,
         .frame = (uint32_t)stage->frame,
         .grad = stage->grad,
         .forward = tower->forward,
@@ -176,7 +175,8 @@ tt_status_t cuda_fused(const tt_sums_t *sums, const tt_pass_t *pass, const cuda_
         job.row_bytes[f] = pass->obs[f] ? pass->obs[f]->bytes : 0;
     }
     for (uint32_t i = 0; i < order.count; i++) {
-        job.mlp[i] = s_stage(net, order.stage[i], (uint32_t)(order.stage[i] - pass->objective->stage));
+        job.mlp[i] = s_stage(net, order.stage[i]);
+        job.place[order.stage[i] - pass->objective->stage] = i;
         job.mlp[i].head_at = (uint32_t)places.head[i];
         job.mlp[i].d_head_at = (uint32_t)places.d_head[i];
         job.mlp[i].hidden_at = (uint32_t)places.hidden[i];

@@ -301,7 +301,6 @@ typedef struct {
  *  hidden layers give stands in columns CUDA_MLP_COLUMN apart, layer by layer from hidden_at on. */
 typedef struct {
     const float *params;
-    uint32_t stage; /* of the objective */
     uint32_t frame;
     bool grad;
     cuda_kind_t forward, backward;
@@ -323,6 +322,7 @@ typedef struct {
     size_t row_bytes[2];
     uint32_t stages;
     cuda_mlp_t mlp[CUDA_MLP_STAGES];
+    uint32_t place[CUDA_MLP_STAGES]; /* of each of the objective's stages, among these */
     uint32_t floats; /* of shared memory, of which the observations' columns are the first */
 } cuda_fused_t;
 typedef void (*cuda_fused_fn)(cudaStream_t stream, const cuda_fused_t *job);

@@ -71,11 +71,30 @@ BLOCK_FN void block_load(const float *from, col_out to)
     to.number = from[block_lane()];
 }
 
+/*  Some columns at once: they are on their way together. */
 BLOCK_FN void block_copy(size_t columns, const float *from, float *to)
 {
-    for (size_t a = 0; a < columns; a++)
-        to[a * TT_BLOCK + block_lane()] = from[a * TT_BLOCK + block_lane()];
+    constexpr unsigned AT_ONCE = 8;
+    for (size_t a = 0; a < columns; a += AT_ONCE) {
+        float some[AT_ONCE];
+        CUDA_UNROLL
+        for (unsigned c = 0; c < AT_ONCE; c++)
+            some[c] = a + c < columns ? from[(a + c) * TT_BLOCK + block_lane()] : 0;
+        CUDA_UNROLL
+        for (unsigned c = 0; c < AT_ONCE; c++)
+            if (a + c < columns)
+                to[(a + c) * TT_BLOCK + block_lane()] = some[c];
+    }
 }
+
+/*  Something that lies in memory, in registers for as long as it is worked on. */
+#define BLOCK_OWN(type, name, from) \
+    type name##_own = *(from);      \
+    type *const name = &name##_own
+#define BLOCK_MAKE(type, name, to) \
+    type name##_own = {};          \
+    type *const name = &name##_own
+#define BLOCK_MADE(name, to) (*(to) = name##_own)
 
 /* ---- the kernel around a loss --------------------------------------------------------------------------------------- */
 
@@ -94,6 +113,7 @@ struct cuda_loss_launch_t {
     uint32_t shard, first, end;
 };
 
+/*  Each stage by its number as the compiler knows it: so `out` is registers, and nothing is made of stages that a loss does not see. */
 BLOCK_FN void cuda_loss_stage(const cuda_loss_t *job, size_t b, uint32_t s, tt_loss_block_t *out)
 {
     const size_t at = b * job->outs[s] * TT_BLOCK;
@@ -103,15 +123,23 @@ BLOCK_FN void cuda_loss_stage(const cuda_loss_t *job, size_t b, uint32_t s, tt_l
     out->d_log_std[s] = job->d_log_std[s] ? job->d_log_std[s] + b * job->log_stds[s] : NULL;
 }
 
-BLOCK_FN void cuda_loss_clear(const cuda_loss_t *job, const tt_loss_block_t *block)
+BLOCK_FN void cuda_loss_clear(const cuda_loss_t *job, size_t b)
 {
     if (block_lane() != 0)
         return;
-    for (uint32_t i = 0; i < TT_LOSS_STATS; i++)
-        block->stats[i] = 0;
     for (uint32_t s = 0; s < job->stages; s++)
-        for (uint32_t i = 0; block->d_log_std[s] && i < job->log_stds[s]; i++)
-            block->d_log_std[s][i] = 0;
+        for (uint32_t i = 0; job->d_log_std[s] && i < job->log_stds[s]; i++)
+            job->d_log_std[s][b * job->log_stds[s] + i] = 0;
+}
+
+/*  The sums of lane 0. */
+BLOCK_FN void cuda_loss_stats(const float (&from)[TT_LOSS_STATS], float *to)
+{
+    if (block_lane() != 0)
+        return;
+    CUDA_UNROLL
+    for (uint32_t i = 0; i < TT_LOSS_STATS; i++)
+        to[i] = from[i];
 }
 
 typedef void cuda_loss_body_t(const void *params, const void *const *input, const tt_loss_block_t *block);
@@ -125,16 +153,19 @@ __global__ void __launch_bounds__(CUDA_LOSS_WARPS *TT_BLOCK, 1)
     const size_t b = given.first + (size_t)blockIdx.x * CUDA_LOSS_WARPS + threadIdx.x / TT_BLOCK;
     if (b >= given.end)
         return;
+    float stats[TT_LOSS_STATS] = {};
     tt_loss_block_t block = {};
     block.rows = job->blocks.rows[b];
     block.row = job->row + job->blocks.first[b];
-    for (uint32_t s = 0; s < job->stages; s++)
+    CUDA_UNROLL
+    for (uint32_t s = 0; s < TT_STAGES_MAX; s++)
         cuda_loss_stage(job, b, s, &block);
-    block.stats = job->stats + b * TT_LOSS_STATS;
+    block.stats = stats;
     if (job->ride_at)
         block.ride = given.shards.grad[job->blocks.shard[b] - given.shard] + job->ride_at;
-    cuda_loss_clear(job, &block);
+    cuda_loss_clear(job, b);
     loss(job->params, job->input, &block);
+    cuda_loss_stats(stats, job->stats + b * TT_LOSS_STATS);
 }
 
 static inline uint32_t cuda_loss_blocks(const cuda_shards_t *shards, uint32_t count)
@@ -168,7 +199,10 @@ BLOCK_FN tt_loss_block_t cuda_draw_block(const cuda_loss_t *job, size_t b)
     tt_loss_block_t block = {};
     block.rows = job->blocks.rows[b];
     block.row = job->row + job->blocks.first[b];
-    cuda_loss_stage(job, b, job->source, &block);
+    CUDA_UNROLL
+    for (uint32_t s = 0; s < TT_STAGES_MAX; s++)
+        if (s == job->source)
+            cuda_loss_stage(job, b, s, &block);
     return block;
 }
 
@@ -239,17 +273,30 @@ BLOCK_FN tt_loss_block_t cuda_fused_loss(const mlp_block_t *block)
     tt_loss_block_t out = {};
     out.rows = block->rows;
     out.row = block->row;
-    out.stats = block->grad + job->stats_at;
     out.ride = job->loss.ride_at ? block->grad + job->loss.ride_at : NULL;
-    for (uint32_t i = 0; i < job->stages; i++) {
-        const cuda_mlp_t *mlp = &job->mlp[i];
-        const uint32_t s = mlp->stage;
+    CUDA_UNROLL
+    for (uint32_t s = 0; s < CUDA_MLP_STAGES; s++) {
+        const cuda_mlp_t *mlp = &job->mlp[job->place[s]];
         out.head[s] = block->shared + mlp->head_at;
         out.d_head[s] = mlp->grad ? block->shared + mlp->d_head_at : NULL;
         out.log_std[s] = job->loss.log_std[s];
         out.d_log_std[s] = mlp->grad && job->loss.log_stds[s] ? block->grad + mlp->log_std_at : NULL;
     }
     return out;
+}
+
+/*  The statistics stay in registers as well, but from block to block. */
+template <cuda_loss_body_t loss> BLOCK_FN void cuda_fused_step(const mlp_block_t *block)
+{
+    const cuda_fused_t *job = block->job;
+    float stats[TT_LOSS_STATS] = {}, *const to = block->grad + job->stats_at;
+    tt_loss_block_t seen = cuda_fused_loss(block);
+    seen.stats = stats;
+    CUDA_UNROLL
+    for (uint32_t i = 0; i < TT_LOSS_STATS; i++)
+        stats[i] = block->first ? 0 : to[i];
+    loss(job->loss.params, job->loss.input, &seen);
+    cuda_loss_stats(stats, to);
 }
 
 /*  One block a multiprocessor, as above: there are fewer shards than these. */
@@ -265,10 +312,8 @@ __global__ void __launch_bounds__(MLP_THREADS, 1) cuda_fused_kernel(CUDA_LOSS_AR
         block.row = job->loss.row + at;
         block.rows = end - at < MLP_ROWS ? end - at : MLP_ROWS;
         mlp_forward(block);
-        if (threadIdx.x < MLP_ROWS) {
-            const tt_loss_block_t seen = cuda_fused_loss(&block);
-            loss(job->loss.params, job->loss.input, &seen);
-        }
+        if (threadIdx.x < MLP_ROWS)
+            cuda_fused_step<loss>(&block);
         __syncthreads(); /* derivatives of heads are there */
         mlp_backward(block);
         block.first = false;
