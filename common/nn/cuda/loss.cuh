@@ -13,10 +13,12 @@
 static_assert((int)TT_BLOCK == (int)CUDA_BLOCK && TT_BLOCK == 32, "a block of rows is a warp");
 
 #define restrict __restrict__
-#define BLOCK_FN                     static __device__ __forceinline__
-#define BLOCK_CLONES                 __device__ __forceinline__
-#define EACH_ROW(r)                  for (size_t r = block_lane(), r##_end = r + 1; r < r##_end; r++)
-#define EACH_GIVEN_ROW(r, the_block) for (size_t r = block_lane(); r < (the_block)->rows; r += TT_BLOCK)
+#define BLOCK_FN     static __device__ __forceinline__
+#define BLOCK_CLONES __device__ __forceinline__
+/*  Once or not at all, as the compiler sees: it unrolls what might come again. */
+#define EACH_ROW(r) for (size_t r = block_lane(), r##_goes = 1; r##_goes; r##_goes = 0)
+#define EACH_GIVEN_ROW(r, the_block) \
+    for (size_t r = block_lane(), r##_goes = r < (the_block)->rows; r##_goes; r##_goes = 0)
 
 BLOCK_FN unsigned block_lane()
 {
