@@ -13,7 +13,8 @@ BLOCK_FN void s_best(const dqn_given_t *self, const tt_loss_block_t *block, cons
         best[r] = -__builtin_inff();
         value[r] = __builtin_nanf("");
     }
-    for (size_t a = 0; a < self->p.choices; a++) {
+    EACH_COLUMN(a, 0, self->p.choices)
+    {
         dqn_allowed(self, block, a, chooser, score);
         EACH_ROW(r)
         {
@@ -36,11 +37,11 @@ BLOCK_FN void s_targets(const dqn_cols_t *in, col_in value, col_out target)
 BLOCK_FN void s_taken(const dqn_given_t *self, const tt_loss_block_t *block, const dqn_cols_t *in, col_out q)
 {
     block_zero(q);
-    for (size_t a = 0; a < self->p.choices; a++)
-        EACH_ROW(r)
-        {
-            q[r] = in->action[r] == (int32_t)a ? block->head[DQN_Q_AT][a * TT_BLOCK + r] : q[r];
-        }
+    EACH_COLUMN(a, 0, self->p.choices)
+    EACH_ROW(r)
+    {
+        q[r] = in->action[r] == (int32_t)a ? block->head[DQN_Q_AT][a * TT_BLOCK + r] : q[r];
+    }
 }
 
 /*  slope = d loss / d q(at, a), weighted. */
@@ -66,11 +67,11 @@ BLOCK_FN void s_square(const dqn_cols_t *in, col_in error, col_out slope, col_ou
 BLOCK_FN void s_slopes(const dqn_given_t *self, const tt_loss_block_t *block, const dqn_cols_t *in, col_in slope)
 {
     float *d_head = block->d_head[DQN_Q_AT];
-    for (size_t a = 0; a < self->p.choices; a++)
-        EACH_ROW(r)
-        {
-            d_head[a * TT_BLOCK + r] = in->action[r] == (int32_t)a ? slope[r] : 0;
-        }
+    EACH_COLUMN(a, 0, self->p.choices)
+    EACH_ROW(r)
+    {
+        d_head[a * TT_BLOCK + r] = in->action[r] == (int32_t)a ? slope[r] : 0;
+    }
 }
 
 BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, const float *chooser)

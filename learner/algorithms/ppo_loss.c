@@ -135,9 +135,11 @@ BLOCK_FN void s_logits(const given_t *self, const tt_loss_block_t *block, size_t
     EACH_GIVEN_ROW(r, block)
     {
         const uint8_t *allowed = self->mask + (size_t)block->row[r] * self->policy->mask_bits + first_bit;
-        for (size_t a = 0; a < c->n; a++)
+        EACH_COLUMN(a, 0, c->n)
+        {
             if (!allowed[a])
                 c->p[a * TT_BLOCK + r] = -__builtin_inff();
+        }
     }
 }
 
@@ -147,27 +149,27 @@ BLOCK_FN void s_softmax(choice_t *c)
     float *restrict p = c->p;
     col_t sum = {0};
     block_load(p, c->max);
-    for (size_t a = 1; a < c->n; a++)
-        EACH_ROW(r)
-        {
-            c->max[r] = p[a * TT_BLOCK + r] > c->max[r] ? p[a * TT_BLOCK + r] : c->max[r];
-        }
-    for (size_t a = 0; a < c->n; a++)
-        EACH_ROW(r)
-        {
-            p[a * TT_BLOCK + r] = tt_expf(p[a * TT_BLOCK + r] - c->max[r]);
-            sum[r] += p[a * TT_BLOCK + r];
-        }
+    EACH_COLUMN(a, 1, c->n)
+    EACH_ROW(r)
+    {
+        c->max[r] = p[a * TT_BLOCK + r] > c->max[r] ? p[a * TT_BLOCK + r] : c->max[r];
+    }
+    EACH_COLUMN(a, 0, c->n)
+    EACH_ROW(r)
+    {
+        p[a * TT_BLOCK + r] = tt_expf(p[a * TT_BLOCK + r] - c->max[r]);
+        sum[r] += p[a * TT_BLOCK + r];
+    }
     EACH_ROW(r)
     {
         c->log_sum[r] = tt_logf(sum[r]);
         sum[r] = tt_divf(1, sum[r]);
     }
-    for (size_t a = 0; a < c->n; a++)
-        EACH_ROW(r)
-        {
-            p[a * TT_BLOCK + r] *= sum[r];
-        }
+    EACH_COLUMN(a, 0, c->n)
+    EACH_ROW(r)
+    {
+        p[a * TT_BLOCK + r] *= sum[r];
+    }
 }
 
 /*  Where p is 0, as it is for what is masked, nothing is added: log p is of the logit as it came, and finite. */
@@ -176,13 +178,13 @@ BLOCK_FN void s_entropy(choice_t *c)
     const float *restrict head = c->head, *restrict p = c->p;
     block_zero(c->entropy);
     block_zero(c->log_prob);
-    for (size_t a = 0; a < c->n; a++)
-        EACH_ROW(r)
-        {
-            const float log_p = head[a * TT_BLOCK + r] - c->max[r] - c->log_sum[r];
-            c->entropy[r] -= p[a * TT_BLOCK + r] * log_p;
-            c->log_prob[r] = c->chosen[r] == (int32_t)a ? log_p : c->log_prob[r];
-        }
+    EACH_COLUMN(a, 0, c->n)
+    EACH_ROW(r)
+    {
+        const float log_p = head[a * TT_BLOCK + r] - c->max[r] - c->log_sum[r];
+        c->entropy[r] -= p[a * TT_BLOCK + r] * log_p;
+        c->log_prob[r] = c->chosen[r] == (int32_t)a ? log_p : c->log_prob[r];
+    }
 }
 
 BLOCK_FN void s_choice(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element,
@@ -205,14 +207,14 @@ BLOCK_FN void s_choice_slopes(const given_t *self, const cols_t *in, col_in d_lo
     BLOCK_OWN(const choice_t, c, made);
     const float *restrict head = c->head;
     float *restrict p = c->p;
-    for (size_t a = 0; a < c->n; a++)
-        EACH_ROW(r)
-        {
-            const float prob = p[a * TT_BLOCK + r], log_p = head[a * TT_BLOCK + r] - c->max[r] - c->log_sum[r];
-            const float chosen = c->chosen[r] == (int32_t)a ? 1.0f : 0.0f;
-            p[a * TT_BLOCK + r] =
-                d_log_prob[r] * (chosen - prob) + in->weight[r] * self->p.entropy_coef * prob * (log_p + c->entropy[r]);
-        }
+    EACH_COLUMN(a, 0, c->n)
+    EACH_ROW(r)
+    {
+        const float prob = p[a * TT_BLOCK + r], log_p = head[a * TT_BLOCK + r] - c->max[r] - c->log_sum[r];
+        const float chosen = c->chosen[r] == (int32_t)a ? 1.0f : 0.0f;
+        p[a * TT_BLOCK + r] =
+            d_log_prob[r] * (chosen - prob) + in->weight[r] * self->p.entropy_coef * prob * (log_p + c->entropy[r]);
+    }
 }
 
 /* ---- boxes ---------------------------------------------------------------------------------------------------------- */

@@ -95,7 +95,8 @@ BLOCK_FN float s_std_slope(float raw, float slope)
 BLOCK_FN void s_draw(const given_t *self, const tt_loss_block_t *block, float *action)
 {
     drawn_t d;
-    for (uint32_t a = 0; a < self->p.numbers; a++) {
+    EACH_NUMBER(a, self->p.numbers)
+    {
         s_drawn(self, block, block->head[0], a, &d);
         EACH_ROW(r)
         {
@@ -107,7 +108,8 @@ BLOCK_FN void s_draw(const given_t *self, const tt_loss_block_t *block, float *a
 BLOCK_FN void s_draw_back(const given_t *self, const tt_loss_block_t *block, const float *d_action)
 {
     drawn_t d;
-    for (uint32_t a = 0; a < self->p.numbers; a++) {
+    EACH_NUMBER(a, self->p.numbers)
+    {
         const float *raw = block->head[0] + (size_t)(self->p.numbers + a) * TT_BLOCK;
         float *d_mean = block->d_head[0] + (size_t)a * TT_BLOCK, *d_std = d_mean + (size_t)self->p.numbers * TT_BLOCK;
         s_drawn(self, block, block->head[0], a, &d);

@@ -15,10 +15,19 @@ static_assert((int)TT_BLOCK == (int)CUDA_BLOCK && TT_BLOCK == 32, "a block of ro
 #define restrict __restrict__
 #define BLOCK_FN     static __device__ __forceinline__
 #define BLOCK_CLONES __device__ __forceinline__
-/*  Once or not at all, as the compiler sees: it unrolls what might come again. */
-#define EACH_ROW(r) for (size_t r = block_lane(), r##_goes = 1; r##_goes; r##_goes = 0)
+#ifdef __CUDACC__
+#define BLOCK_SOME _Pragma("unroll 4")
+#else
+#define BLOCK_SOME
+#endif
+
+/*  Rows: once or not at all, as the compiler sees, for what might come again it unrolls. Columns: some of them are on their way at once. */
+#define EACH_ROW(r) for (unsigned r = block_lane(), r##_goes = 1; r##_goes; r##_goes = 0)
 #define EACH_GIVEN_ROW(r, the_block) \
-    for (size_t r = block_lane(), r##_goes = r < (the_block)->rows; r##_goes; r##_goes = 0)
+    for (unsigned r = block_lane(), r##_goes = r < (the_block)->rows; r##_goes; r##_goes = 0)
+#define EACH_COLUMN(a, first, columns) BLOCK_SOME for (unsigned a = (first); a < (columns); a++)
+/*  Of an action: each of them is another warp's. */
+#define EACH_NUMBER(a, numbers) for (uint32_t a = blockIdx.y; a < (numbers); a += gridDim.y)
 
 BLOCK_FN unsigned block_lane()
 {
@@ -74,10 +83,10 @@ BLOCK_FN void block_load(const float *from, col_out to)
 }
 
 /*  Some columns at once: they are on their way together. */
-BLOCK_FN void block_copy(size_t columns, const float *from, float *to)
+BLOCK_FN void block_copy(unsigned columns, const float *from, float *to)
 {
     constexpr unsigned AT_ONCE = 8;
-    for (size_t a = 0; a < columns; a += AT_ONCE) {
+    for (unsigned a = 0; a < columns; a += AT_ONCE) {
         float some[AT_ONCE];
         CUDA_UNROLL
         for (unsigned c = 0; c < AT_ONCE; c++)
@@ -234,18 +243,21 @@ __global__ void __launch_bounds__(CUDA_LOSS_WARPS *TT_BLOCK, 1)
     back(job.params, job.input, &block, job.d_action + b * job.numbers * TT_BLOCK);
 }
 
+static inline dim3 cuda_draw_grid(const cuda_loss_t *job)
+{
+    return dim3(cuda_blocks(job->blocks.blocks, CUDA_LOSS_WARPS), job->numbers);
+}
+
 template <cuda_draw_body_t draw> static void cuda_draw_run(cudaStream_t stream, const cuda_loss_t *job)
 {
     if (job->blocks.blocks)
-        CUDA_LAUNCH(cuda_draw_kernel<draw>, cuda_blocks(job->blocks.blocks, CUDA_LOSS_WARPS),
-            CUDA_LOSS_WARPS * TT_BLOCK, 0, stream, *job);
+        CUDA_LAUNCH(cuda_draw_kernel<draw>, cuda_draw_grid(job), CUDA_LOSS_WARPS * TT_BLOCK, 0, stream, *job);
 }
 
 template <cuda_draw_back_body_t back> static void cuda_draw_back_run(cudaStream_t stream, const cuda_loss_t *job)
 {
     if (job->blocks.blocks)
-        CUDA_LAUNCH(cuda_draw_back_kernel<back>, cuda_blocks(job->blocks.blocks, CUDA_LOSS_WARPS),
-            CUDA_LOSS_WARPS * TT_BLOCK, 0, stream, *job);
+        CUDA_LAUNCH(cuda_draw_back_kernel<back>, cuda_draw_grid(job), CUDA_LOSS_WARPS * TT_BLOCK, 0, stream, *job);
 }
 
 /*  Beside a draw, as BLOCK_CUDA_LOSS. */
