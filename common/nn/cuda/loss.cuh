@@ -320,7 +320,8 @@ __global__ void __launch_bounds__(MLP_THREADS, 1) cuda_fused_kernel(CUDA_LOSS_AR
     CUDA_SHARED(float, shared);
     const cuda_fused_t *job = &given.job;
     const uint32_t end = given.shards.first[blockIdx.x + 1];
-    mlp_block_t block = {job, shared, given.shards.grad[blockIdx.x], NULL, 0, true};
+    mlp_block_t block = {job, shared, given.shards.grad[blockIdx.x], NULL, 0, true, {}};
+    mlp_touch(&block);
     mlp_zero(mlp_team(1), block.grad, job->count); /* the first barrier is before whoever adds to it */
     for (uint32_t at = given.shards.first[blockIdx.x]; at < end; at += MLP_ROWS) {
         block.row = job->loss.row + at;

@@ -36,8 +36,9 @@ struct mlp_block_t {
     float *shared;
     float *grad; /* of the shard */
     const uint32_t *row;
-    uint32_t rows; /* 1 .. MLP_ROWS */
-    bool first;    /* of the shard: its gradient is zeros */
+    uint32_t rows;                  /* 1 .. MLP_ROWS */
+    bool first;                     /* of the shard: its gradient is zeros */
+    float touched[CUDA_MLP_STAGES]; /* weights */
 };
 
 /*  Threads of a stage, and which of them this one is. */
@@ -57,6 +58,33 @@ MLP_FN float *mlp_input(const mlp_block_t &block, const cuda_mlp_t &mlp, uint32_
     for (uint32_t i = 0; i + 1 < l; i++)
         at += (mlp.layer[i].out + CUDA_MLP_PER - 1) / CUDA_MLP_PER * CUDA_MLP_PER * CUDA_MLP_COLUMN;
     return block.shared + (l ? at : 0);
+}
+
+/*  A number of each line of the weights, which are on their way to the first-level cache then, all at once and not line by line as
+ *  a layer comes to them. */
+MLP_FN void mlp_touch(mlp_block_t *block)
+{
+    constexpr uint32_t LINE = 32;
+    CUDA_UNROLL
+    for (uint32_t i = 0; i < CUDA_MLP_STAGES; i++) {
+        const cuda_mlp_t &mlp = block->job->mlp[i];
+        const uint32_t at = mlp.layer[0].weight_at + threadIdx.x * LINE;
+        const bool there = i < block->job->stages && at < mlp.layer[mlp.layers].bias_at;
+        block->touched[i] = there ? mlp.params[at] : 0.0f;
+    }
+}
+
+/*  Their sum is nobody's, but what nothing is made of is not loaded: it goes where behind the next barrier is what the first layer
+ *  gives. */
+MLP_FN void mlp_touched(const mlp_block_t &block)
+{
+    const uint32_t at = block.job->mlp[0].hidden_at + threadIdx.x;
+    if (at >= block.job->floats)
+        return;
+    float sum = 0.0f;
+    for (const float one : block.touched)
+        sum += one;
+    block.shared[at] = sum;
 }
 
 /* ---- forward -------------------------------------------------------------------------------------------------------- */
@@ -154,33 +182,44 @@ MLP_FN void mlp_layer(const mlp_team_t &team, const cuda_mlp_layer_t &layer, con
     }
 }
 
-/*  Half a warp a row, as dots() of dense.cu: also the zeros behind the last number of a row. Columns as a loss sees them: zeros
- *  behind the last row. */
+/*  A lane's part of dots of a row with outputs a .. a+outs-1, as of dots() in dense.cu: also the zeros behind the last number. */
+MLP_FN void mlp_dots(
+    const cuda_mlp_layer_t &head, const float *weight, uint32_t outs, const float *x, float (&sum)[OUTS])
+{
+    const uint32_t end = (head.in + LANES - 1) / LANES * LANES;
+    MLP_ROLLED
+    for (uint32_t k = threadIdx.x % LANES; k < end; k += LANES) {
+        const bool there = k < head.in;
+        const float number = there ? x[k * CUDA_MLP_COLUMN] : 0.0f, *from = weight + k * head.out;
+        CUDA_UNROLL
+        for (unsigned c = 0; c < OUTS; c++)
+            if (c < outs)
+                sum[c] = __fmaf_rn(number, there ? from[c] : 0.0f, sum[c]);
+    }
+}
+
+/*  Half a warp a row. Columns as a loss sees them: zeros behind the last row. */
 MLP_FN void mlp_head(const mlp_team_t &team, const cuda_mlp_layer_t &head, const float *params, uint32_t rows,
     const float *x, float *out)
 {
-    const unsigned lane = team.me % LANES;
-    const float *weight = params + head.weight_at;
     static_assert(MLP_ROWS % (MLP_THREADS / LANES) == 0, "every thread makes as many rounds");
     MLP_ROLLED
-    for (uint32_t row = team.me / LANES; row < MLP_ROWS; row += team.threads / LANES)
+    for (uint32_t row = team.me / LANES; row < MLP_ROWS; row += team.threads / LANES) {
+        MLP_ROLLED
         for (uint32_t a = 0; a < head.out; a += OUTS) {
+            const uint32_t outs = head.out - a < OUTS ? head.out - a : OUTS;
             float sum[OUTS] = {};
-            for (uint32_t k = lane; k < (head.in + LANES - 1) / LANES * LANES; k += LANES) {
-                const float number = k < head.in ? x[k * CUDA_MLP_COLUMN + row] : 0.0f;
-                CUDA_UNROLL
-                for (unsigned c = 0; c < OUTS; c++) {
-                    const bool there = k < head.in && a + c < head.out;
-                    sum[c] = __fmaf_rn(number, there ? weight[(size_t)k * head.out + a + c] : 0.0f, sum[c]);
-                }
-            }
+            mlp_dots(head, params + head.weight_at + a, outs, x + row, sum);
             CUDA_UNROLL
             for (unsigned c = 0; c < OUTS; c++) {
+                if (c >= outs)
+                    break;
                 const float dot = sum_of_lanes(sum[c]);
-                if (lane == 0 && a + c < head.out)
+                if (threadIdx.x % LANES == 0)
                     out[(a + c) * MLP_ROWS + row] = row < rows ? __fadd_rn(dot, params[head.bias_at + a + c]) : 0.0f;
             }
         }
+    }
 }
 
 MLP_FN void mlp_zero(const mlp_team_t &team, float *to, size_t count)
@@ -242,6 +281,8 @@ MLP_FN void mlp_forward(const mlp_block_t &block)
     for (uint32_t i = 0, stages; i < job->stages; i += stages) {
         if (i == 0 || job->mlp[i].frame != job->mlp[i - 1].frame) {
             mlp_gather(block, job->mlp[i].frame);
+            if (i == 0 && block.first)
+                mlp_touched(block);
             __syncthreads(); /* the rows are there */
         }
         stages = mlp_beside(job, i);
