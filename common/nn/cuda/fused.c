@@ -155,6 +155,14 @@ static cuda_mlp_t s_stage(const tt_net_t *net, const tt_stage_t *stage)
     return self;
 }
 
+/*  The observation is at 0; of a tower without layers the place of hidden ones is said as well. */
+static void s_inputs(cuda_mlp_t *self, size_t hidden)
+{
+    self->input_at[1] = (uint32_t)hidden;
+    for (uint32_t l = 1; l < self->layers; l++)
+        self->input_at[l + 1] = self->input_at[l] + (uint32_t)s_columns(self->layer[l - 1].out);
+}
+
 tt_status_t cuda_fused(const tt_sums_t *sums, const tt_pass_t *pass, const cuda_loss_t *loss)
 {
     const tt_net_t *net = sums->net;
@@ -179,7 +187,7 @@ tt_status_t cuda_fused(const tt_sums_t *sums, const tt_pass_t *pass, const cuda_
         job.place[order.stage[i] - pass->objective->stage] = i;
         job.mlp[i].head_at = (uint32_t)places.head[i];
         job.mlp[i].d_head_at = (uint32_t)places.d_head[i];
-        job.mlp[i].hidden_at = (uint32_t)places.hidden[i];
+        s_inputs(&job.mlp[i], places.hidden[i]);
     }
     cuda_fused_find(pass->objective->name)(device->work, &job);
     return cuda_launched(device, "a pass of a small network");

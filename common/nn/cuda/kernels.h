@@ -298,7 +298,7 @@ typedef struct {
 } cuda_mlp_layer_t;
 
 /*  A stage: a tower that is an MLP and reads the observation as one vector. Places are floats of a block's shared memory; what
- *  hidden layers give stands in columns CUDA_MLP_COLUMN apart, layer by layer from hidden_at on. */
+ *  hidden layers give stands in columns CUDA_MLP_COLUMN apart. */
 typedef struct {
     const float *params;
     uint32_t frame;
@@ -306,7 +306,8 @@ typedef struct {
     cuda_kind_t forward, backward;
     uint32_t layers; /* hidden ones */
     cuda_mlp_layer_t layer[CUDA_MLP_LAYERS];
-    uint32_t hidden_at, head_at, d_head_at;
+    uint32_t input_at[CUDA_MLP_LAYERS + 1]; /* of each layer: 0, then what hidden layers give, layer by layer */
+    uint32_t head_at, d_head_at;
     size_t log_std_at; /* of a gradient */
 } cuda_mlp_t;
 
@@ -323,7 +324,7 @@ typedef struct {
     uint32_t stages;
     cuda_mlp_t mlp[CUDA_MLP_STAGES];
     uint32_t place[CUDA_MLP_STAGES]; /* of each of the objective's stages, among these */
-    uint32_t floats; /* of shared memory, of which the observations' columns are the first */
+    uint32_t floats;                 /* of shared memory, of which the observations' columns are the first */
 } cuda_fused_t;
 typedef void (*cuda_fused_fn)(cudaStream_t stream, const cuda_fused_t *job);
 

@@ -41,9 +41,9 @@ struct mlp_block_t {
     float touched[CUDA_MLP_STAGES]; /* weights */
 };
 
-/*  Threads of a stage, and which of them this one is. */
+/*  Threads of a stage, which of them this one is, and of which of those side by side. */
 struct mlp_team_t {
-    uint32_t me, threads;
+    uint32_t me, threads, number;
 };
 
 MLP_FN mlp_four_t mlp_load(const float *from)
@@ -54,10 +54,7 @@ MLP_FN mlp_four_t mlp_load(const float *from)
 /*  Layer l's units, or for l = 0 the observation: what layer l reads. */
 MLP_FN float *mlp_input(const mlp_block_t &block, const cuda_mlp_t &mlp, uint32_t l)
 {
-    uint32_t at = mlp.hidden_at;
-    for (uint32_t i = 0; i + 1 < l; i++)
-        at += (mlp.layer[i].out + CUDA_MLP_PER - 1) / CUDA_MLP_PER * CUDA_MLP_PER * CUDA_MLP_COLUMN;
-    return block.shared + (l ? at : 0);
+    return block.shared + mlp.input_at[l];
 }
 
 /*  A number of each line of the weights, which are on their way to the first-level cache then, all at once and not line by line as
@@ -78,7 +75,7 @@ MLP_FN void mlp_touch(mlp_block_t *block)
  *  gives. */
 MLP_FN void mlp_touched(const mlp_block_t &block)
 {
-    const uint32_t at = block.job->mlp[0].hidden_at + threadIdx.x;
+    const uint32_t at = block.job->mlp[0].input_at[1] + threadIdx.x;
     if (at >= block.job->floats)
         return;
     float sum = 0.0f;
@@ -236,13 +233,15 @@ MLP_FN uint32_t mlp_beside(const cuda_fused_t *job, uint32_t i)
 
 MLP_FN mlp_team_t mlp_team(uint32_t stages)
 {
-    return {threadIdx.x % (MLP_THREADS / stages), MLP_THREADS / stages};
+    static_assert((MLP_THREADS & (MLP_THREADS - 1)) == 0, "halves by bits: a division is 20 instructions");
+    const uint32_t threads = stages > 1 ? MLP_THREADS / 2 : MLP_THREADS;
+    return {threadIdx.x & (threads - 1), threads, threadIdx.x < threads ? 0u : 1u};
 }
 
 /*  The one of them that is this thread's. */
 MLP_FN const cuda_mlp_t &mlp_mine(const cuda_fused_t *job, uint32_t i, const mlp_team_t &team)
 {
-    return job->mlp[i + threadIdx.x / team.threads];
+    return job->mlp[i + team.number];
 }
 
 /*  Layers of the deepest. */
