@@ -28,6 +28,7 @@ typedef struct {
     uint32_t hidden_count, hidden[6];
     tt_nn_activation_t activation;
     uint32_t rows, shards;
+    uint32_t less; /* of PPO's towers this one, from 1 on, has a layer less; 0: none */
     bool apart;    /* not one launch */
     float divisor; /* of bytes; 0: floats */
     float tiny;    /* so small that products are 0, of either sign; 0: not */
@@ -71,6 +72,8 @@ static tt_net_spec_t s_spec(const case_t *c)
     tt_net_spec_t spec = s_ppo(c)
                              ? tt_net_actor_critic(c->obs, c->hidden, c->hidden_count, c->activation, c->outs, c->box)
                              : s_values(c);
+    if (c->less)
+        spec.tower[c->less - 1].hidden_count--;
     spec.sets = 2;
     spec.ride = s_ppo(c) ? 0 : UNITS;
     spec.parts = c->divisor > 0;
@@ -306,6 +309,27 @@ static void one_launch_has_the_same_bits(void **state)
             .activation = TT_NN_RELU,
             .rows = 33,
             .shards = 1},
+        {.what = "an actor of fewer layers",
+            .objective = PPO,
+            .obs = 6,
+            .outs = 7,
+            .box = 2,
+            .hidden_count = 2,
+            .hidden = {40, 28},
+            .rows = 39,
+            .less = 1,
+            .shards = 1},
+        {.what = "a critic without a layer",
+            .objective = PPO,
+            .obs = 60,
+            .outs = 3,
+            .hidden_count = 1,
+            .hidden = {20},
+            .activation = TT_NN_RELU,
+            .rows = 11,
+            .shards = 1,
+            .less = 2,
+            .divisor = 1},
         {.what = "no layer", .objective = PPO, .obs = 37, .outs = 3, .rows = 9, .shards = 2},
         {.what = "a row",
             .objective = DQN,
@@ -357,7 +381,7 @@ static void one_launch_has_the_same_bits(void **state)
             .obs = 4,
             .outs = 2,
             .hidden_count = 2,
-            .hidden = {45, 30},
+            .hidden = {45, 50},
             .rows = 4,
             .shards = 1},
         {.what = "bytes",

@@ -204,7 +204,7 @@ MLP_FN void mlp_head(const mlp_team_t &team, const cuda_mlp_layer_t &head, const
     for (uint32_t row = team.me / LANES; row < MLP_ROWS; row += team.threads / LANES) {
         MLP_ROLLED
         for (uint32_t a = 0; a < head.out; a += OUTS) {
-            const uint32_t outs = head.out - a < OUTS ? head.out - a : OUTS;
+            const uint32_t outs = head.out - a; /* of which OUTS at most are made */
             float sum[OUTS] = {};
             mlp_dots(head, params + head.weight_at + a, outs, x + row, sum);
             CUDA_UNROLL
@@ -251,6 +251,16 @@ MLP_FN uint32_t mlp_most_layers(const cuda_fused_t *job, uint32_t i, uint32_t st
     return one < other ? other : one;
 }
 
+MLP_FN void mlp_layer_of(const mlp_block_t &block, const mlp_team_t &team, const cuda_mlp_t &mlp, uint32_t l)
+{
+    const float *x = mlp_input(block, mlp, l);
+    float *out = mlp_input(block, mlp, l + 1);
+    if (l == 0 && block.job->skip_zeros)
+        mlp_layer<true>(team, mlp.layer[l], mlp, block.rows, x, out);
+    else
+        mlp_layer<false>(team, mlp.layer[l], mlp, block.rows, x, out);
+}
+
 MLP_FN void mlp_forward_stages(const mlp_block_t &block, uint32_t first, uint32_t stages)
 {
     const mlp_team_t team = mlp_team(stages);
@@ -258,12 +268,8 @@ MLP_FN void mlp_forward_stages(const mlp_block_t &block, uint32_t first, uint32_
     const uint32_t most = mlp_most_layers(block.job, first, stages);
     MLP_ROLLED
     for (uint32_t l = 0; l < most; l++) {
-        const float *x = mlp_input(block, mlp, l);
-        float *out = mlp_input(block, mlp, l + 1);
-        if (l < mlp.layers && l == 0 && block.job->skip_zeros)
-            mlp_layer<true>(team, mlp.layer[l], mlp, block.rows, x, out);
-        else if (l < mlp.layers)
-            mlp_layer<false>(team, mlp.layer[l], mlp, block.rows, x, out);
+        if (l < mlp.layers)
+            mlp_layer_of(block, team, mlp, l);
         __syncthreads(); /* the layer is whole */
     }
     const cuda_mlp_layer_t &head = mlp.layer[mlp.layers];
