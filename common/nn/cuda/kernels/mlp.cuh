@@ -386,15 +386,17 @@ template <bool FOURS> MLP_FN mlp_four_t mlp_weights(const float *from, uint32_t 
     return some;
 }
 
-/*  Four outputs' steps of CUDA_MLP_PER units' chains, whose weights begin at weight[]. */
+/*  Four outputs' steps of CUDA_MLP_PER units' chains, whose next weights are at weight[]. */
 template <bool FOURS>
-MLP_FN void mlp_back_step(const float *const (&weight)[CUDA_MLP_PER], uint32_t j, uint32_t left, const mlp_came_t &came,
-    float (&sum)[CUDA_MLP_PER])
+MLP_FN void mlp_back_step(
+    const float *(&weight)[CUDA_MLP_PER], uint32_t left, const mlp_came_t &came, float (&sum)[CUDA_MLP_PER])
 {
     mlp_four_t w[CUDA_MLP_PER];
     CUDA_UNROLL
-    for (unsigned c = 0; c < CUDA_MLP_PER; c++)
-        w[c] = mlp_weights<FOURS>(weight[c] + j, left);
+    for (unsigned c = 0; c < CUDA_MLP_PER; c++) {
+        w[c] = mlp_weights<FOURS>(weight[c], left);
+        weight[c] += 4;
+    }
     CUDA_UNROLL
     for (unsigned q = 0; q < 4; q++) {
         if (!FOURS && q >= left)
@@ -424,7 +426,7 @@ MLP_FN void mlp_input_grads(
             weight[c] = mlp.params + layer.weight_at + (i + c < last ? i + c : last) * outs;
         MLP_TWICE
         for (uint32_t j = 0; j < outs; j += 4, from.d += 4 * from.apart)
-            mlp_back_step<FOURS>(weight, j, outs - j, from, sum);
+            mlp_back_step<FOURS>(weight, outs - j, from, sum);
         mlp_end(mlp.backward, to, sum);
         CUDA_UNROLL
         for (unsigned c = 0; c < CUDA_MLP_PER; c++)
