@@ -22,6 +22,7 @@
 #define EACH_ROW(r)                            for (size_t r = 0; r < TT_BLOCK; r++)
 #define EACH_GIVEN_ROW(r, the_block)           for (size_t r = 0; r < (the_block)->rows; r++) /* not those behind the last */
 #define EACH_COLUMN(a, first, columns)         for (size_t a = (first); a < (columns); a++)
+#define EACH_IN_TURN(a, numbers)               for (uint32_t a = 0; a < (numbers); a++) /* of an action */
 #define EACH_NUMBER(a, numbers)                for (uint32_t a = 0; a < (numbers); a++) /* of an action, each by itself */
 
 /*  What is worked on where it lies; on a card, a copy. */

@@ -77,7 +77,8 @@ BLOCK_FN void s_log_prob(const given_t *self, const tt_loss_block_t *block, cons
 {
     drawn_t d;
     block_zero(log_prob);
-    for (uint32_t a = 0; a < self->p.numbers; a++) {
+    EACH_IN_TURN(a, self->p.numbers)
+    {
         s_drawn(self, block, head, a, &d);
         EACH_ROW(r)
         {

@@ -26,6 +26,7 @@ static_assert((int)TT_BLOCK == (int)CUDA_BLOCK && TT_BLOCK == 32, "a block of ro
 #define EACH_GIVEN_ROW(r, the_block) \
     for (unsigned r = block_lane(), r##_goes = r < (the_block)->rows; r##_goes; r##_goes = 0)
 #define EACH_COLUMN(a, first, columns) BLOCK_SOME for (unsigned a = (first); a < (columns); a++)
+#define EACH_IN_TURN(a, numbers)       BLOCK_SOME for (uint32_t a = 0; a < (numbers); a++)
 /*  Of an action: each of them is another warp's. */
 #define EACH_NUMBER(a, numbers) for (uint32_t a = blockIdx.y; a < (numbers); a += gridDim.y)
 
