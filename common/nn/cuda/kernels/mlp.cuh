@@ -2,9 +2,9 @@
  *  (loss.cuh has the kernel).
  *
  *  Numbers of the rows lie in shared memory in columns, a unit's rows side by side; weights are read where they lie, which is the
- *  first-level cache after the first time. Every sum is one thread's and one chain, in the order of dense.cu: of a layer over what it
- *  reads, of what goes back over the outputs, of a weight over the rows. The last goes on from block to block through the gradient
- *  itself, each number of which is one thread's.
+ *  first-level cache once mlp_touch has been there. Every sum is one thread's and one chain, in the order of dense.cu: of a layer
+ *  over what it reads, of what goes back over the outputs, of a weight over the rows. The last goes on from block to block through
+ *  the gradient itself, each number of which is one thread's.
  *  What comes to a layer's units takes the place of what they gave.
  *  Two trained stages go side by side, each by half of the threads, so that there are half as many barriers to wait at. */
 #pragma once
@@ -16,10 +16,10 @@ constexpr unsigned MLP_THREADS = 512; /* so that two times 64 units times 32 row
 constexpr unsigned MLP_ROWS = CUDA_BLOCK;
 constexpr unsigned MLP_STEPS = 4; /* of a chain whose weights are on their way at once */
 
+/*  Instructions that are fetched once had better run often: the cache for them is as small as one such loop, unrolled. */
 #ifdef __CUDACC__
-#define MLP_ROLLED \
-    _Pragma("unroll 1") /* what is fetched once and runs often is quicker than what is fetched once and runs once */
-#define MLP_TWICE _Pragma("unroll 2")
+#define MLP_ROLLED _Pragma("unroll 1")
+#define MLP_TWICE  _Pragma("unroll 2")
 #else
 #define MLP_ROLLED
 #define MLP_TWICE
@@ -38,7 +38,7 @@ struct mlp_block_t {
     const uint32_t *row;
     uint32_t rows;                  /* 1 .. MLP_ROWS */
     bool first;                     /* of the shard: its gradient is zeros */
-    float touched[CUDA_MLP_STAGES]; /* weights */
+    float touched[CUDA_MLP_STAGES]; /* weights, of mlp_touch */
 };
 
 /*  Threads of a stage, which of them this one is, and of which of those side by side. */
