@@ -117,5 +117,5 @@ void cuda_dense_grads(const cuda_dense_t *self, cudaStream_t stream, const cuda_
         shard.c = run->grad[s] + job->at;
         fast_multiply(self->fast, &shard, false);
     }
-    cuda_bias_grads(stream, run, job);
+    cuda_bias_grads(stream, run, job, NULL);
 }

@@ -76,11 +76,13 @@ static bool s_goes(const conv_t *self, const cuda_gemm_t *job, bool sums)
     return rows.least && fast_goes(self->fast, &question);
 }
 
-/*  Room for what a piece reads; NULL: it has failed. */
-static float *s_room(const conv_t *self)
+/*  Room for what a piece reads, and for what comes to biases; NULL: it has failed. */
+static float *s_room(const conv_t *self, uint32_t outs)
 {
     const uint32_t most = fast_rows(self->run).most, rows = most < self->most ? most : self->most;
-    const size_t floats = tt_mul(tt_mul(rows, self->positions), self->taps);
+    const size_t read = tt_mul(tt_mul(rows, self->positions), self->taps);
+    const size_t biases = tt_mul((size_t)(self->run->hi - self->run->lo) * CUDA_BIAS_PIECES, outs);
+    const size_t floats = read > biases ? read : biases;
     return fast_room(self->fast, tt_mul(floats, sizeof(float))) ? self->fast->sums.memory : NULL;
 }
 
@@ -121,7 +123,7 @@ void cuda_conv2d(const cuda_dense_t *dense, cudaStream_t stream, const cuda_conv
         cuda_conv(stream, job);
         return;
     }
-    float *room = s_room(&self);
+    float *room = s_room(&self, outs);
     for (piece_t piece = s_begin(&self); room && s_next(&self, &piece);) {
         s_unfold(stream, &job->window, job->in, &piece, room);
         cuda_gemm_t product = products;
@@ -154,7 +156,7 @@ void cuda_conv2d_back(const cuda_dense_t *dense, cudaStream_t stream, const cuda
         cuda_conv_back(stream, job);
         return;
     }
-    float *room = s_room(&self);
+    float *room = s_room(&self, w->out_c);
     for (piece_t piece = s_begin(&self); room && s_next(&self, &piece);) {
         cuda_gemm_t product = products;
         product.m = piece.count * self.positions;
@@ -172,14 +174,14 @@ void cuda_conv2d_back(const cuda_dense_t *dense, cudaStream_t stream, const cuda
 }
 
 /*  The biases' gradients are sums over all positions. */
-static void s_bias(const conv_t *self, cudaStream_t stream, const cuda_conv_grads_t *job)
+static void s_bias(const conv_t *self, cudaStream_t stream, const cuda_conv_grads_t *job, float *room)
 {
     const cuda_outer_t outer = {
         .n = job->window.out_c, .d = job->d, .d_row = job->window.out_c, .bias_at = job->bias_at};
     cuda_run_t run = *self->run;
     run.rows *= self->positions;
     run.length = (run.length ? run.length : 1) * self->positions;
-    cuda_bias_grads(stream, &run, &outer);
+    cuda_bias_grads(stream, &run, &outer, room);
 }
 
 void cuda_conv2d_grads(
@@ -200,7 +202,7 @@ void cuda_conv2d_grads(
         cuda_conv_grads(stream, run, job);
         return;
     }
-    float *room = s_room(&self);
+    float *room = s_room(&self, outs);
     for (piece_t piece = s_begin(&self); room && s_next(&self, &piece);) {
         s_unfold(stream, &job->window, job->in, &piece, room);
         cuda_gemm_t product = products;
@@ -211,5 +213,5 @@ void cuda_conv2d_grads(
         fast_multiply(self.fast, &product, piece.later);
     }
     if (room)
-        s_bias(&self, stream, job);
+        s_bias(&self, stream, job, room);
 }

@@ -113,8 +113,11 @@ void cuda_add_rows(cudaStream_t stream, size_t count, const float *more, float *
 /*  What ends products that another library made (fast.h), sum[m][n]: as cuda_gemm with these sums, bias added behind them. sum may be
  *  job->c. job->c_row and h_row: n. */
 void cuda_ends(cudaStream_t stream, const cuda_gemm_t *job, const float *sum);
-/*  The biases' part of cuda_outer, in another order: of a shard's rows, 8 chains of every eighth, added up one after the other. */
-void cuda_bias_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t *job);
+/*  The biases' part of cuda_outer, in another order: of a shard's rows, 8 chains of every eighth, added up one after the other. room: rows are
+ *  many, and a shard's are so many pieces, each added up like that, and then these; floats for CUDA_BIAS_PIECES times n of each shard of the
+ *  run, or of CUDA_SHARDS of them (grid.cuh) where there are more. NULL: one piece. */
+enum { CUDA_BIAS_PIECES = 64 };
+void cuda_bias_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t *job, float *room);
 
 /* ---- what is read (gather.cu) --------------------------------------------------------------------------------------- */
 

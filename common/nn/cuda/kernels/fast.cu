@@ -28,14 +28,17 @@ constexpr unsigned COLUMNS = 32; /* of a block; rows of memory are read as wide 
 constexpr unsigned CHAINS = 8;   /* of a column                                 */
 constexpr unsigned BIAS_THREADS = COLUMNS * CHAINS;
 
-__global__ void bias_grads(cuda_outer_t job, cuda_shards_t shards)
+/*  Piece z of a shard's rows; room NULL: all of them. */
+__global__ void bias_grads(cuda_outer_t job, cuda_shards_t shards, float *room)
 {
     CUDA_STATIC_SHARED(float, chain, COLUMNS *CHAINS);
     const unsigned j = blockIdx.x * COLUMNS + threadIdx.x % COLUMNS, mine = threadIdx.x / COLUMNS;
-    const uint32_t end = shards.first[blockIdx.y + 1];
+    const uint32_t first = shards.first[blockIdx.y], rows = shards.first[blockIdx.y + 1] - first;
+    const uint32_t end = first + (uint32_t)((uint64_t)rows * (blockIdx.z + 1) / gridDim.z);
     float sum = 0;
     if (j < job.n)
-        for (uint32_t row = shards.first[blockIdx.y] + mine; row < end; row += CHAINS)
+        for (uint32_t row = first + (uint32_t)((uint64_t)rows * blockIdx.z / gridDim.z) + mine; row < end;
+             row += CHAINS)
             sum = __fadd_rn(sum, job.d[row * job.d_row + j]);
     chain[threadIdx.x] = sum;
     __syncthreads();
@@ -43,6 +46,20 @@ __global__ void bias_grads(cuda_outer_t job, cuda_shards_t shards)
         return;
     for (unsigned c = 1; c < CHAINS; c++)
         sum = __fadd_rn(sum, chain[c * COLUMNS + threadIdx.x]);
+    (room ? room + ((size_t)blockIdx.y * gridDim.z + blockIdx.z) * job.n : shards.grad[blockIdx.y] + job.bias_at)[j] =
+        sum;
+}
+
+__global__ void bias_pieces(cuda_outer_t job, cuda_shards_t shards, const float *room)
+{
+    const size_t j = cuda_thread();
+    if (j >= job.n)
+        return;
+    const float *piece = room + (size_t)blockIdx.y * CUDA_BIAS_PIECES * job.n + j;
+    float sum = piece[0];
+    CUDA_UNROLL_BY(8) /* their loads at once */
+    for (unsigned i = 1; i < CUDA_BIAS_PIECES; i++)
+        sum = __fadd_rn(sum, piece[i * (size_t)job.n]);
     shards.grad[blockIdx.y][job.bias_at + j] = sum;
 }
 
@@ -55,10 +72,14 @@ void cuda_ends(cudaStream_t stream, const cuda_gemm_t *job, const float *sum)
         CUDA_LAUNCH_NUMBERS(ends, stream, job->m, job->n, all);
 }
 
-void cuda_bias_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t *job)
+void cuda_bias_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t *job, float *room)
 {
     cuda_each_shards(run, [&](uint32_t at, uint32_t count) {
-        CUDA_LAUNCH(bias_grads, dim3(cuda_blocks(job->n, COLUMNS), count), BIAS_THREADS, 0, stream, *job,
-            cuda_shards(run, at, count));
+        const cuda_shards_t shards = cuda_shards(run, at, count);
+        CUDA_LAUNCH(bias_grads, dim3(cuda_blocks(job->n, COLUMNS), count, room ? CUDA_BIAS_PIECES : 1), BIAS_THREADS, 0,
+            stream, *job, shards, room);
+        if (room)
+            CUDA_LAUNCH(bias_pieces, dim3(cuda_blocks(job->n, CUDA_THREADS), count), CUDA_THREADS, 0, stream, *job,
+                shards, room);
     });
 }
