@@ -29,7 +29,7 @@ struct forward_t {
         const int32_t y = (int32_t)(p / s.out_w * s.stride_h) - (int32_t)s.pad_h;
         const int32_t x = (int32_t)(p % s.out_w * s.stride_w) - (int32_t)s.pad_w;
         const int64_t first = (int64_t)(i / positions) * s.in_h + y;
-        return {{(first * s.in_w + x) * s.in_c, y, x}, i * n};
+        return {{a + (first * s.in_w + x) * s.in_c, y, x}, i * n};
     }
     __device__ step_t step(uint32_t i) const
     {
@@ -87,7 +87,7 @@ struct back_t {
         const int32_t oy = (int32_t)(y.out0 + t), ox = (int32_t)(x.out0 + u);
         const uint64_t picture = i / x.count / y.count;
         const uint64_t to = (picture * s.in_h + y.first + t * s.stride_h) * s.in_w + x.first + u * s.stride_w;
-        return {{(((int64_t)picture * h + oy) * w + ox) * s.out_c, oy, ox}, to * n};
+        return {{a + (((int64_t)picture * h + oy) * w + ox) * s.out_c, oy, ox}, to * n};
     }
     __device__ step_t step(uint32_t i) const
     {

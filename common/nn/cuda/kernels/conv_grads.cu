@@ -26,7 +26,7 @@ struct grads_t {
     __device__ row_t row(uint64_t i) const
     {
         const uint32_t at = (uint32_t)i, place = at / s.in_c, kh = place / s.kernel_w, kw = place % s.kernel_w;
-        return {{((int64_t)kh * w + kw) * s.in_c + at % s.in_c, (int32_t)kh, (int32_t)kw}, i * n};
+        return {{a + ((int64_t)kh * w + kw) * s.in_c + at % s.in_c, (int32_t)kh, (int32_t)kw}, i * n};
     }
     __device__ step_t step(uint32_t p) const
     {

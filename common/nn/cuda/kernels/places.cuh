@@ -7,8 +7,8 @@
  *  at a time, twice: while one tile is worked on, the next one's numbers are on their way to registers. They come by fours, in one
  *  load where they lie so, and go on to the sums by fours: threads that are neighbours read neighbouring fours.
  *
- *  Where a picture is padded there is a bit for each number of the left side that is there; where all of a warp's are, nothing is
- *  asked. */
+ *  Where a picture is padded, and in the last tile of k, there is a bit for each number of the left side that is there; where all of
+ *  a warp's are, nothing is asked. */
 #pragma once
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -21,8 +21,9 @@ struct alignas(4 * sizeof(float)) four_t {
     float x[4];
 };
 
+/*  at: the number itself, inside or not. */
 struct alignas(16) place_t {
-    int64_t at;
+    const float *at;
     int32_t y, x;
 };
 
@@ -96,7 +97,7 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
     {
         for (int m = (int)threadIdx.x; m < BM; m += THREADS) {
             const bool is = m0 + (uint64_t)m < job.m;
-            const row_t mine = is ? job.row(m0 + (uint64_t)m) : row_t{{0, NOWHERE, 0}, 0};
+            const row_t mine = is ? job.row(m0 + (uint64_t)m) : row_t{{job.a, NOWHERE, 0}, 0};
             row[m] = mine.place;
             to[m] = mine.to;
         }
@@ -108,13 +109,18 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
             step[k % (2 * STEPS)] = k < job.k ? job.step(k) : step_t{0, NOWHERE, 0, -1};
     }
 
-    /*  Which four this thread brings in round `s`: neighbouring threads read neighbours in memory, and store to different banks. */
+    /*  Which four this thread brings in round `s`: neighbouring threads read neighbours in memory, and store to different banks.
+     *  Rounds are a constant apart, so that one address does for all. */
     template <bool ALONG_K, int ROWS> static __device__ spot_t spot(int s)
     {
-        const int e = (int)threadIdx.x + THREADS * s;
+        constexpr int LINE = ALONG_K ? 2 * ROWS : ROWS / 4; /* threads that have all rows */
+        constexpr int ROUNDS = THREADS < LINE ? LINE / THREADS : 1, LINES = THREADS < LINE ? 1 : THREADS / LINE;
+        static_assert(LINE % THREADS == 0 || THREADS % LINE == 0, "rounds and lines are whole");
+        const int t = (int)threadIdx.x, i = LINES > 1 ? t % LINE : t + s % ROUNDS * THREADS;
+        const int line = (LINES > 1 ? t / LINE : 0) + s / ROUNDS * LINES;
         if (ALONG_K)
-            return {e / 2 % ROWS, e % 2 * 4 + e / (2 * ROWS) * 8};
-        return {e % (ROWS / 4) * 4, e / (ROWS / 4)};
+            return {i / 2, t % 2 * 4 + line * 8};
+        return {i * 4, line};
     }
 
     __device__ bool inside(const place_t &from, const step_t &more) const
@@ -122,21 +128,22 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
         return (uint32_t)(from.y + more.y) < job.h && (uint32_t)(from.x + more.x) < job.w;
     }
 
-    __device__ void fetch_a(uint32_t k0, held_t &held) const
+    __device__ void fetch_a(const step_t *now, held_t &held) const
     {
         CUDA_UNROLL
         for (int s = 0; s < A_FOURS; s++) {
             const spot_t at = spot<Job::A_ALONG_K, BM>(s);
             const place_t from = row[at.i];
-            const step_t more = step[(k0 + (uint32_t)at.k) % (2 * STEPS)];
+            const step_t more = now[at.k];
             const bool is = inside(from, more);
-            held.a[s] = is ? *(const four_t *)(job.a + from.at + more.at) : four_t{};
+            if (is)
+                held.a[s] = *(const four_t *)(from.at + more.at);
             held.there[s] = is ? 0xf : 0;
         }
     }
 
     /*  The plain way: each for itself. */
-    __device__ void fetch_a_each(uint32_t k0, held_t &held) const
+    __device__ void fetch_a_each(const step_t *now, held_t &held) const
     {
         CUDA_UNROLL
         for (int s = 0; s < A_FOURS; s++) {
@@ -145,27 +152,28 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
             CUDA_UNROLL
             for (int j = 0; j < 4; j++) {
                 const place_t from = row[at.i + (Job::A_ALONG_K ? 0 : j)];
-                const step_t more = step[(k0 + (uint32_t)(at.k + (Job::A_ALONG_K ? j : 0))) % (2 * STEPS)];
+                const step_t more = now[at.k + (Job::A_ALONG_K ? j : 0)];
                 const bool is = inside(from, more);
-                held.a[s].x[j] = is ? job.a[from.at + more.at] : 0.0f;
+                if (is)
+                    held.a[s].x[j] = from.at[more.at];
                 held.there[s] |= (uint32_t)is << j;
             }
         }
     }
 
-    __device__ void fetch_b(uint32_t k0, held_t &held) const
+    __device__ void fetch_b(const step_t *now, held_t &held) const
     {
         CUDA_UNROLL
         for (int s = 0; s < B_FOURS; s++) {
             const spot_t at = spot<Job::B_ALONG_K, BN>(s);
             const uint32_t n = n0 + (uint32_t)at.i;
-            const int32_t from = step[(k0 + (uint32_t)at.k) % (2 * STEPS)].b;
-            const bool is = n < job.n && from >= 0;
-            held.b[s] = is ? *(const four_t *)(job.b + from + (int64_t)n * job.b_n) : four_t{};
+            const int32_t from = now[at.k].b;
+            if (n < job.n && from >= 0)
+                held.b[s] = *(const four_t *)(job.b + (int64_t)n * job.b_n + from);
         }
     }
 
-    __device__ void fetch_b_each(uint32_t k0, held_t &held) const
+    __device__ void fetch_b_each(const step_t *now, held_t &held) const
     {
         CUDA_UNROLL
         for (int s = 0; s < B_FOURS; s++) {
@@ -173,23 +181,25 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
             CUDA_UNROLL
             for (int j = 0; j < 4; j++) {
                 const uint32_t n = n0 + (uint32_t)(at.i + (Job::B_ALONG_K ? 0 : j));
-                const int32_t from = step[(k0 + (uint32_t)(at.k + (Job::B_ALONG_K ? j : 0))) % (2 * STEPS)].b;
-                const bool is = n < job.n && from >= 0;
-                held.b[s].x[j] = is ? job.b[from + (int64_t)n * job.b_n] : 0.0f;
+                const int32_t from = now[at.k + (Job::B_ALONG_K ? j : 0)].b;
+                if (n < job.n && from >= 0)
+                    held.b[s].x[j] = job.b[(int64_t)n * job.b_n + from];
             }
         }
     }
 
+    /*  What is outside stays what it was: of it nothing is kept. */
     __device__ void fetch(uint32_t k0, held_t &held) const
     {
+        const step_t *now = step + k0 % (2 * STEPS);
         if (job.a_fours)
-            fetch_a(k0, held);
+            fetch_a(now, held);
         else
-            fetch_a_each(k0, held);
+            fetch_a_each(now, held);
         if (job.b_fours)
-            fetch_b(k0, held);
+            fetch_b(now, held);
         else
-            fetch_b_each(k0, held);
+            fetch_b_each(now, held);
     }
 
     template <bool ALONG_K, int ROW> static __device__ void keep_four(four_t *tile, spot_t at, const four_t &held)
@@ -201,14 +211,20 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
             ((float *)tile)[(at.k + j) * ROW * 4 + at.i] = held.x[j];
     }
 
-    __device__ void keep(int half, const held_t &held) const
+    /*  Of the tile from k0 on: something may not be there. */
+    __device__ bool asked(uint32_t k0) const
+    {
+        return job.padded || job.k - k0 < DEEP;
+    }
+
+    __device__ void keep(int half, const held_t &held, bool bits) const
     {
         CUDA_UNROLL
         for (int s = 0; s < A_FOURS; s++) {
             const spot_t at = spot<Job::A_ALONG_K, BM>(s);
             const int byte = Job::A_ALONG_K ? (at.i * DEEP + at.k) / 4 : at.i / 4 * DEEP + at.k;
             keep_four<Job::A_ALONG_K, A_ROW>(a + half * DEEP * A_ROW, at, held.a[s]);
-            if (job.padded)
+            if (bits)
                 ((uint8_t *)there)[half * (BM / 4 * DEEP) + byte] = (uint8_t)held.there[s];
         }
         CUDA_UNROLL
@@ -238,20 +254,30 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
         }
     };
 
-    /*  False where all are there. */
-    __device__ bool find(int half, bits_t &bits) const
+    __device__ bits_t find(int half) const
     {
+        bits_t bits;
+        CUDA_UNROLL
+        for (int g = 0; g < TM / 4; g++) {
+            CUDA_UNROLL
+            for (int w = 0; w < DEEP / 4; w++)
+                bits.of[g][w] = there[(half * (BM / 4) + g * (BM / TM) + thread_m()) * (DEEP / 4) + w];
+        }
+        return bits;
+    }
+
+    /*  Of a thread of the warp: something is not. */
+    __device__ bool misses(int half) const
+    {
+        const bits_t bits = find(half);
         uint32_t all = ALL;
         CUDA_UNROLL
         for (int g = 0; g < TM / 4; g++) {
             CUDA_UNROLL
-            for (int w = 0; w < DEEP / 4; w++) {
-                const int at = (half * (BM / 4) + g * (BM / TM) + thread_m()) * (DEEP / 4) + w;
-                bits.of[g][w] = job.padded ? there[at] : ALL;
+            for (int w = 0; w < DEEP / 4; w++)
                 all &= bits.of[g][w];
-            }
         }
-        return all != ALL;
+        return __ballot_sync(0xffffffffu, all != ALL) != 0;
     }
 
     template <bool SOME> __device__ void add_step(float (&sum)[TM][TN], int half, int k, const bits_t &bits) const
@@ -272,21 +298,29 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
             }
     }
 
-    /*  What is in shared memory, `left` steps. A warp goes one way: two would cost the sum of both. */
-    __device__ void add_deep(float (&sum)[TM][TN], int half, uint32_t left) const
+    /*  Steps that are there, by fours, so that what they load is on its way at once. */
+    __device__ void add_some(float (&sum)[TM][TN], int half, uint32_t left) const
     {
-        bits_t bits;
-        const bool some = find(half, bits);
-        if (left >= DEEP && (!job.padded || !__ballot_sync(0xffffffffu, some))) {
-            CUDA_UNROLL
-            for (int k = 0; k < DEEP; k++)
-                add_step<false>(sum, half, k, bits);
-        } else {
-            CUDA_UNROLL
-            for (int k = 0; k < DEEP; k++)
-                if ((uint32_t)k < left)
-                    add_step<true>(sum, half, k, bits);
+        const bits_t bits = find(half);
+        CUDA_UNROLL
+        for (int k = 0; k < DEEP; k += 4)
+            if ((uint32_t)k < left) {
+                CUDA_UNROLL
+                for (int i = 0; i < 4; i++)
+                    add_step<true>(sum, half, k + i, bits);
+            }
+    }
+
+    /*  What is in shared memory, `left` steps. A warp goes one way: two would cost the sum of both. */
+    __device__ void add_deep(float (&sum)[TM][TN], int half, uint32_t left, bool asked) const
+    {
+        if (asked && misses(half)) {
+            add_some(sum, half, left);
+            return;
         }
+        CUDA_UNROLL
+        for (int k = 0; k < DEEP; k++)
+            add_step<false>(sum, half, k, bits_t{});
     }
 
     /*  A thread a column. */
@@ -327,26 +361,34 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
         return Job::COLUMNS && m0 == 0 && threadIdx.x < BN;
     }
 
+    /*  The tile from k on, which lies in shared memory. */
+    __device__ void work(uint32_t k, float (&sum)[TM][TN], float &column) const
+    {
+        const int half = (int)(k / DEEP % 2);
+        if (k % STEPS == 0)
+            steps(k + STEPS);
+        add_deep(sum, half, job.k - k, asked(k));
+        if (has_column())
+            add_column(column, half, job.k - k);
+    }
+
     __device__ void compute() const
     {
         static_assert(!Job::COLUMNS || THREADS >= BN, "a thread a column");
         float sum[TM][TN] = {}, column = 0.0f;
-        held_t held;
+        held_t held = {};
         rows();
         steps(0);
         __syncthreads();
-        fetch(0, held);
-        int half = 0;
-        for (uint32_t k = 0; k < job.k; k += DEEP, half ^= 1) {
-            keep(half, held);
+        for (uint32_t k = 0;; k += DEEP) {
+            if (k < job.k)
+                fetch(k, held);
+            if (k)
+                work(k - DEEP, sum, column);
+            if (k >= job.k)
+                break;
+            keep((int)(k / DEEP % 2), held, asked(k));
             __syncthreads(); /* the tile is whole, and nobody works on the one before, which is stored to next */
-            if (k + DEEP < job.k)
-                fetch(k + DEEP, held);
-            if (k % STEPS == 0)
-                steps(k + STEPS);
-            add_deep(sum, half, job.k - k);
-            if (has_column())
-                add_column(column, half, job.k - k);
         }
         end(sum);
         if constexpr (Job::COLUMNS)
