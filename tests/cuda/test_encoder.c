@@ -136,8 +136,6 @@ static cpu_window_t s_window(uint32_t seed, bool pools)
     s.kernel_w = seed % 3 ? ops_pick(seed, 7, 1, s.in_w < 4 ? s.in_w : 4) : s.in_w;
     s.pad_h = ops_pick(seed, 8, 0, s.kernel_h - 1);
     s.pad_w = ops_pick(seed, 9, 0, s.kernel_w - 1);
-    s.out_h = s_side_out(s.in_h, s.kernel_h, s.stride_h, s.pad_h);
-    s.out_w = s_side_out(s.in_w, s.kernel_w, s.stride_w, s.pad_w);
     if (pools)
         s.out_c = s.in_c;
     return s;
@@ -169,11 +167,12 @@ typedef struct {
     float *in, *d, *cuda_in, *cuda_d;
 } case_t;
 
-static case_t s_case(uint32_t seed, bool pools, ops_numbers_t kind)
+/*  The window's output follows from the rest of it. */
+static case_t s_case_of(uint32_t seed, cpu_window_t s, uint32_t rows, ops_numbers_t kind)
 {
-    case_t self = {.s = s_window(seed, pools), .act = (tt_nn_activation_t)(seed % 3)};
-    self.w = s_cuda_window(&self.s);
-    self.rows = ops_pick(seed, 20, 1, 11);
+    s.out_h = s_side_out(s.in_h, s.kernel_h, s.stride_h, s.pad_h);
+    s.out_w = s_side_out(s.in_w, s.kernel_w, s.stride_w, s.pad_w);
+    case_t self = {.s = s, .w = s_cuda_window(&s), .act = (tt_nn_activation_t)(seed % 3), .rows = rows};
     self.ins = (size_t)self.s.in_h * self.s.in_w * self.s.in_c;
     self.outs = (size_t)self.s.out_h * self.s.out_w * self.s.out_c;
     self.in = ops_numbers(seed, 1, kind, self.rows * self.ins);
@@ -183,6 +182,11 @@ static case_t s_case(uint32_t seed, bool pools, ops_numbers_t kind)
     self.cuda_in = s_put_floats(self.in, self.rows * self.ins);
     self.cuda_d = s_put_floats(self.d, self.rows * self.outs);
     return self;
+}
+
+static case_t s_case(uint32_t seed, bool pools, ops_numbers_t kind)
+{
+    return s_case_of(seed, s_window(seed, pools), ops_pick(seed, 20, 1, 11), kind);
 }
 
 static void s_free_case(case_t *self)
@@ -206,18 +210,21 @@ typedef struct {
     case_t c;
     const tt_kernels_t *kernels;
     float *weight, *bias, *cuda_weight, *cuda_bias;
-    size_t weights;
+    size_t weights, shift; /* floats by which the device's weights begin later: fours of them are on 16 bytes or not */
 } conv_t;
 
-static conv_t s_conv(const tt_kernels_t *kernels, uint32_t seed)
+/*  Takes the case. */
+static conv_t s_conv(const tt_kernels_t *kernels, uint32_t seed, case_t c, ops_numbers_t kind)
 {
-    const ops_numbers_t kind = (ops_numbers_t)ops_pick(seed, 21, OPS_PLAIN, OPS_TINY);
-    conv_t self = {.c = s_case(seed, false, kind), .kernels = kernels};
+    conv_t self = {.c = c, .kernels = kernels, .shift = seed / 2 % 2};
     const cpu_window_t *s = &self.c.s;
     self.weights = (size_t)s->kernel_h * s->kernel_w * s->in_c * s->out_c;
     self.weight = ops_numbers(seed, 3, kind == OPS_HOLES ? OPS_PLAIN : kind, self.weights);
     self.bias = ops_numbers(seed, 4, kind, s->out_c);
-    self.cuda_weight = s_put_floats(self.weight, self.weights);
+    float *shifted = tt_array0(self.shift + self.weights, sizeof *shifted);
+    memcpy(shifted + self.shift, self.weight, self.weights * sizeof *shifted);
+    self.cuda_weight = s_put_floats(shifted, self.shift + self.weights) + self.shift;
+    free(shifted);
     self.cuda_bias = s_put_floats(self.bias, s->out_c);
     return self;
 }
@@ -226,7 +233,7 @@ static void s_free_conv(conv_t *self)
 {
     ops_free(self->weight);
     ops_free(self->bias);
-    s_fine(cudaFree(self->cuda_weight));
+    s_fine(cudaFree(self->cuda_weight - self->shift));
     s_fine(cudaFree(self->cuda_bias));
     s_free_case(&self->c);
 }
@@ -313,11 +320,54 @@ static void s_check_conv_grads(const conv_t *self, uint32_t room)
 static void s_check_convolutions(const tt_kernels_t *kernels, uint32_t seed)
 {
     static const uint32_t rooms[] = {1, 3, 11};
-    conv_t conv = s_conv(kernels, seed);
+    const ops_numbers_t kind = (ops_numbers_t)ops_pick(seed, 21, OPS_PLAIN, OPS_TINY);
+    conv_t conv = s_conv(kernels, seed, s_case(seed, false, kind), kind);
     s_check_conv(&conv);
     s_check_conv_back(&conv);
     s_check_conv_grads(&conv, rooms[seed % TT_COUNT(rooms)]);
     s_free_conv(&conv);
+}
+
+/*  So many places that tiles are the large ones, one case for each width of them: the way back has as many. */
+static void s_check_large_convolutions(const tt_kernels_t *kernels)
+{
+    static const uint32_t channels[] = {12, 20, 36}, rows[] = {34, 18, 10};
+    for (uint32_t i = 0; i < TT_COUNT(channels); i++) {
+        const cpu_window_t s = {.in_h = 64,
+            .in_w = 64,
+            .in_c = channels[i],
+            .out_c = channels[i],
+            .kernel_h = 1,
+            .kernel_w = 2,
+            .stride_h = 1,
+            .stride_w = 1,
+            .pad_w = i % 2};
+        conv_t conv = s_conv(kernels, i, s_case_of(i, s, rows[i], OPS_TINY), OPS_TINY);
+        s_check_conv(&conv);
+        s_check_conv_back(&conv);
+        s_free_conv(&conv);
+    }
+}
+
+/*  Pictures of many places, and shards of more rows than are loaded at once; of some, when there is room for few. */
+static void s_check_many_rows(const tt_kernels_t *kernels)
+{
+    static const uint32_t channels[] = {4, 17, 20, 36}, rooms[] = {84, 47};
+    for (uint32_t i = 0; i < TT_COUNT(channels); i++) {
+        const cpu_window_t s = {.in_h = 12,
+            .in_w = 13,
+            .in_c = i % 2 ? 3 : 4,
+            .out_c = channels[i],
+            .kernel_h = 3,
+            .kernel_w = 3,
+            .stride_h = 1,
+            .stride_w = 1,
+            .pad_h = i / 2,
+            .pad_w = i / 2};
+        conv_t conv = s_conv(kernels, i, s_case_of(i, s, 84, OPS_TINY), OPS_TINY);
+        s_check_conv_grads(&conv, rooms[i % TT_COUNT(rooms)]);
+        s_free_conv(&conv);
+    }
 }
 
 /* ---- pooling ------------------------------------------------------------------------------------------------------------------------ */
@@ -482,6 +532,8 @@ static void test_launches(void **state)
         s_check_pooling(kernels, seed);
         s_check_layer_norm(kernels, seed);
     }
+    s_check_large_convolutions(kernels);
+    s_check_many_rows(kernels);
     fixture_close(&place);
 }
 

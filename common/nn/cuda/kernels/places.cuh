@@ -123,6 +123,16 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
         return {i * 4, line};
     }
 
+    /*  A place of a picture. It came by way of shared memory, and loads from anywhere would be slower. */
+    static __device__ const float *number(const place_t &from, const step_t &more)
+    {
+        const float *at = from.at + more.at;
+#ifdef __CUDACC__
+        __builtin_assume(__isGlobal(at));
+#endif
+        return at;
+    }
+
     __device__ bool inside(const place_t &from, const step_t &more) const
     {
         return (uint32_t)(from.y + more.y) < job.h && (uint32_t)(from.x + more.x) < job.w;
@@ -137,7 +147,7 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
             const step_t more = now[at.k];
             const bool is = inside(from, more);
             if (is)
-                held.a[s] = *(const four_t *)(from.at + more.at);
+                held.a[s] = *(const four_t *)number(from, more);
             held.there[s] = is ? 0xf : 0;
         }
     }
@@ -155,7 +165,7 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
                 const step_t more = now[at.k + (Job::A_ALONG_K ? j : 0)];
                 const bool is = inside(from, more);
                 if (is)
-                    held.a[s].x[j] = from.at[more.at];
+                    held.a[s].x[j] = *number(from, more);
                 held.there[s] |= (uint32_t)is << j;
             }
         }
