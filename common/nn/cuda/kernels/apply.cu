@@ -106,7 +106,7 @@ __global__ void squares(size_t count, const float *g, float *parts)
 __global__ void norm_of_parts(unsigned parts, cuda_norm_t out)
 {
     float sum = out.parts[0];
-    CUDA_UNROLL_BY(8) /* their loads at once */
+    CUDA_UNROLL_BY(32) /* their loads at once */
     for (unsigned i = 1; i < parts; i++)
         sum = __fadd_rn(sum, out.parts[i]);
     put_norm(out, tt_sqrtf(sum));
