@@ -33,6 +33,17 @@ struct alignas(4 * sizeof(float)) four_t {
     float x[4];
 };
 
+/*  A warp is 4 x 8 threads: all that it loads of either factor at once are eight vectors, or four. */
+__device__ inline unsigned thread_i()
+{
+    return threadIdx.x / 64 * 4 + threadIdx.x % 32 / 8;
+}
+
+__device__ inline unsigned thread_j()
+{
+    return threadIdx.x / 32 % 2 * 8 + threadIdx.x % 8;
+}
+
 /*  Where element e of a thread stands, counted from its first. */
 template <unsigned PER> __device__ constexpr unsigned place_of(unsigned e)
 {
@@ -124,7 +135,7 @@ template <unsigned PER> struct numbers_t {
 template <unsigned PER, bool SKIP>
 __device__ void some_steps(const float *a_tile, const float *b_tile, unsigned there, bool columns, sums_t<PER> &mine)
 {
-    const numbers_t<PER> a(a_tile, threadIdx.x / SIDE), b(b_tile, threadIdx.x % SIDE);
+    const numbers_t<PER> a(a_tile, thread_i()), b(b_tile, thread_j());
     CUDA_UNROLL
     for (unsigned q = 0; q < tile_t<PER>::AT_ONCE; q++) {
         if (q >= there)
@@ -191,7 +202,7 @@ __device__ sums_t<PER> sums_of(unsigned tile, unsigned across, uint32_t *first_i
     constexpr unsigned GROUP = tile_t<PER>::GROUP;
     *first_i = tile / across * SIDE * PER;
     *first_j = tile % across * SIDE * PER;
-    return {*first_i + threadIdx.x / SIDE * GROUP, *first_j + threadIdx.x % SIDE * GROUP, {}, {}};
+    return {*first_i + thread_i() * GROUP, *first_j + thread_j() * GROUP, {}, {}};
 }
 
 /*  Which tiles a product of m x n, `times` of them, is cut into: those that take least by what a multiprocessor needs for a step of k
@@ -227,19 +238,28 @@ template <unsigned PER> __device__ void begin(const cuda_gemm_t &job, sums_t<PER
     }
 }
 
+/*  Of some rows what their ends read, all of it at once: a store may be to where the next load is from, for all that the compiler knows. */
 template <unsigned PER> __device__ void end(const cuda_gemm_t &job, const sums_t<PER> &mine)
 {
+    constexpr unsigned ROWS = PER < 4 ? PER : 4;
     const bool back = job.kind == CUDA_D_TANH || job.kind == CUDA_D_RELU;
     CUDA_UNROLL
-    for (unsigned r = 0; r < PER; r++) {
+    for (unsigned first = 0; first < PER; first += ROWS) {
+        float h[ROWS][PER], before[ROWS][PER];
         CUDA_UNROLL
-        for (unsigned c = 0; c < PER; c++) {
-            const size_t i = mine.i + place_of<PER>(r), j = mine.j + place_of<PER>(c);
+        for (unsigned e = 0; e < ROWS * PER; e++) {
+            const size_t i = mine.i + place_of<PER>(first + e / PER), j = mine.j + place_of<PER>(e % PER);
+            const bool there = i < job.m && j < job.n;
+            h[e / PER][e % PER] = back && there ? job.h[i * job.h_row + j] : 0.0f;
+            before[e / PER][e % PER] = job.add && there ? job.c[i * job.c_row + j] : 0.0f;
+        }
+        CUDA_UNROLL
+        for (unsigned e = 0; e < ROWS * PER; e++) {
+            const size_t i = mine.i + place_of<PER>(first + e / PER), j = mine.j + place_of<PER>(e % PER);
             if (i >= job.m || j >= job.n)
                 continue;
-            float *to = job.c + i * job.c_row + j;
-            const float out = ended(job.kind, mine.sum[r][c], back ? job.h[i * job.h_row + j] : 0.0f);
-            *to = job.add ? __fadd_rn(*to, out) : out;
+            const float out = ended(job.kind, mine.sum[first + e / PER][e % PER], h[e / PER][e % PER]);
+            job.c[i * job.c_row + j] = job.add ? __fadd_rn(before[e / PER][e % PER], out) : out;
         }
     }
 }
@@ -265,7 +285,7 @@ template <unsigned PER> void launch_gemm(cudaStream_t stream, const cuda_gemm_t 
 
 /* ---- what weights and biases get ------------------------------------------------------------------------------------ */
 
-/*  The first row of tiles has the biases' sums, of the same numbers: its first 16 threads keep them. */
+/*  The first row of tiles has the biases' sums, of the same numbers: threads of the first row keep them. */
 template <unsigned PER> __device__ void put(const cuda_outer_t &job, const sums_t<PER> &mine, float *grad)
 {
     CUDA_UNROLL
