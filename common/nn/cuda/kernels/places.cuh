@@ -63,11 +63,12 @@ struct spot_t {
  *      COLUMNS, end_column(n, sum)   and of a chain of additions of b(k, n), if there is one. */
 template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
     static constexpr int THREADS = (BM / TM) * (BN / TN);
-    static constexpr int A_ROW = BM / 4 + 1,
-                         B_ROW = BN / 4 + 1; /* fours; one more, so that rows begin at other banks */
-    static constexpr int A_FOURS = BM * DEEP / 4 / THREADS,
-                         B_FOURS = BN * DEEP / 4 / THREADS;               /* that a thread brings */
-    static constexpr int STEPS = THREADS > 2 * DEEP ? THREADS : 2 * DEEP; /* found at once: at least two tiles ahead */
+    /* fours of a row; one more, so that rows begin at other banks */
+    static constexpr int A_ROW = BM / 4 + 1, B_ROW = BN / 4 + 1;
+    /* fours that a thread brings */
+    static constexpr int A_FOURS = BM * DEEP / 4 / THREADS, B_FOURS = BN * DEEP / 4 / THREADS;
+    /* found at once: at least two tiles ahead */
+    static constexpr int STEPS = THREADS > 2 * DEEP ? THREADS : 2 * DEEP;
     static constexpr uint32_t ALL = 0x0f0f0f0fu;
     static_assert(
         A_FOURS * THREADS * 4 == BM * DEEP && B_FOURS * THREADS * 4 == BN * DEEP, "each thread brings as many");
@@ -82,16 +83,12 @@ template <class Job, int BM, int BN, int TM, int TN, int DEEP> struct product {
     const Job &job;
     uint64_t m0;
     uint32_t n0;
-    four_t *a,
-        *b; /* shared: [2][DEEP][A_ROW], [2][DEEP][B_ROW]                                                        */
-    uint32_t *
-        there; /* shared: [2][BM / 4][DEEP] bytes, of four m at a step or of one at four steps, as the left side lies */
-    place_t
-        *row; /* shared: [BM]                                                                                      */
-    uint64_t
-        *to; /* shared: [BM]                                                                                      */
-    step_t
-        *step; /* shared: [2][STEPS]                                                                                */
+    /* shared memory */
+    four_t *a, *b;   /* [2][DEEP][A_ROW], [2][DEEP][B_ROW]                                               */
+    uint32_t *there; /* [2][BM / 4][DEEP] bytes, of four m at a step or of one at four steps, as a lies */
+    place_t *row;    /* [BM]                                                                             */
+    uint64_t *to;    /* [BM]                                                                             */
+    step_t *step;    /* [2][STEPS]                                                                       */
 
     __device__ void rows() const
     {
