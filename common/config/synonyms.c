@@ -150,6 +150,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"alpha_lr", "algorithm.learning_rate", "the entropy's weight is trained at the actor's"},
     {"learning_rate_alpha", "algorithm.learning_rate", "the entropy's weight is trained at the actor's"},
     {"initial_alpha", "algorithm.entropy_coef", NULL},
+    {"alpha", "algorithm.entropy_coef", "the entropy's weight, which SAC's authors call alpha"},
     {"autotune", "algorithm.tune_entropy", NULL},
     {"auto_alpha", "algorithm.tune_entropy", NULL},
     {"policy_frequency", NULL, "sac's actor takes a step after each of the critics'; leave it away"},

@@ -300,7 +300,7 @@ BLOCK_FN tt_loss_block_t cuda_fused_loss(const mlp_block_t *block)
     return out;
 }
 
-/*  The statistics stay in registers as well, but from block to block. */
+/*  The statistics stay in registers as well, but from block to block, where they are lane 0's. */
 template <cuda_loss_body_t loss> BLOCK_FN void cuda_fused_step(const mlp_block_t *block)
 {
     const cuda_fused_t *job = block->job;
@@ -309,7 +309,7 @@ template <cuda_loss_body_t loss> BLOCK_FN void cuda_fused_step(const mlp_block_t
     seen.stats = stats;
     CUDA_UNROLL
     for (uint32_t i = 0; i < TT_LOSS_STATS; i++)
-        stats[i] = block->first ? 0 : to[i];
+        stats[i] = block->first || block_lane() != 0 ? 0 : to[i];
     loss(job->loss.params, job->loss.input, &seen);
     cuda_loss_stats(stats, to);
 }

@@ -10,8 +10,8 @@ namespace
 {
 
 enum { DEEP = 16 };
-/*  Threads of a launch that keep a card busy: 16 warps for each of 128 multiprocessors. */
-constexpr uint64_t ENOUGH = 128 * 16 * 32;
+/*  Threads of a launch that keep a card busy: 16 warps for each of its multiprocessors. */
+constexpr uint64_t ENOUGH = CUDA_MULTIPROCESSORS * 16 * 32;
 
 struct forward_t {
     static constexpr bool A_ALONG_K = true, B_ALONG_K = false, COLUMNS = false;

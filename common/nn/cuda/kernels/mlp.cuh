@@ -347,7 +347,7 @@ MLP_FN void mlp_grads(const mlp_block_t &block, const mlp_team_t &team, const cu
         float *weight = block.grad + layer.weight_at + (size_t)i * outs + j, *to = block.grad + layer.bias_at + j;
         float sum[PER] = {}, bias = 0.0f;
         if (!block.first) {
-            bias = *to;
+            bias = i == 0 ? *to : 0.0f;
             CUDA_UNROLL
             for (unsigned c = 0; c < PER; c++)
                 sum[c] = i + c < layer.in ? weight[(size_t)c * outs] : 0.0f;
