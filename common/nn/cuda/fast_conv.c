@@ -6,8 +6,7 @@
 #include "common/base/mem.h"
 #include "common/nn/cuda/fast_products.h"
 
-/*  Floats that are unfolded at once. So few as a card's second-level cache holds are many small products, each of which leaves most of
- *  the card idle: with 16 MiB Nature's convolutions took ten times as long as our own. */
+/*  Floats that are unfolded at once, 128 MiB: so few as a card's second-level cache holds would be many small products. */
 #ifndef CUDA_FAST_UNFOLDED
 #define CUDA_FAST_UNFOLDED (32u << 20)
 #endif

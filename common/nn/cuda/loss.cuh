@@ -15,18 +15,13 @@ static_assert((int)TT_BLOCK == (int)CUDA_BLOCK && TT_BLOCK == 32, "a block of ro
 #define restrict __restrict__
 #define BLOCK_FN     static __device__ __forceinline__
 #define BLOCK_CLONES __device__ __forceinline__
-#ifdef __CUDACC__
-#define BLOCK_SOME _Pragma("unroll 4")
-#else
-#define BLOCK_SOME
-#endif
 
 /*  Rows: once or not at all, as the compiler sees, for what might come again it unrolls. Columns: some of them are on their way at once. */
 #define EACH_ROW(r) for (unsigned r = block_lane(), r##_goes = 1; r##_goes; r##_goes = 0)
 #define EACH_GIVEN_ROW(r, the_block) \
     for (unsigned r = block_lane(), r##_goes = r < (the_block)->rows; r##_goes; r##_goes = 0)
-#define EACH_COLUMN(a, first, columns) BLOCK_SOME for (unsigned a = (first); a < (columns); a++)
-#define EACH_IN_TURN(a, numbers)       BLOCK_SOME for (uint32_t a = 0; a < (numbers); a++)
+#define EACH_COLUMN(a, first, columns) CUDA_UNROLL_BY(4) for (unsigned a = (first); a < (columns); a++)
+#define EACH_IN_TURN(a, numbers)       CUDA_UNROLL_BY(4) for (uint32_t a = 0; a < (numbers); a++)
 /*  Of an action: each of them is another warp's. */
 #define EACH_NUMBER(a, numbers) for (uint32_t a = blockIdx.y; a < (numbers); a += gridDim.y)
 

@@ -25,10 +25,10 @@ __device__ void load_tile(size_t left, const float *g, float (&held)[AHEAD])
 /*  Lane by lane through a tile of `there` numbers. */
 __device__ float square_tile(size_t there, const float *tile, float sum)
 {
-    if (there >= TILE) {
-        CUDA_UNROLL /* so that its loads are ahead of its multiply-adds */
-            for (unsigned e = 0; e < TILE; e += LANES) sum =
-                __fmaf_rn(tile[threadIdx.x + e], tile[threadIdx.x + e], sum);
+    if (there >= TILE) { /* written out, so that its loads are ahead of its multiply-adds */
+        CUDA_UNROLL
+        for (unsigned e = 0; e < TILE; e += LANES)
+            sum = __fmaf_rn(tile[threadIdx.x + e], tile[threadIdx.x + e], sum);
         return sum;
     }
     for (unsigned e = threadIdx.x; e < there; e += LANES)

@@ -29,10 +29,6 @@ template <unsigned PER> struct tile_t {
     static constexpr unsigned SIZE = (DEEP ? SIDE * PER : DEPTH) * ROW;
 };
 
-struct alignas(4 * sizeof(float)) four_t {
-    float x[4];
-};
-
 /*  A warp is 4 x 8 threads: all that it loads of either factor at once are eight vectors, or four. */
 __device__ inline unsigned thread_i()
 {
@@ -114,10 +110,10 @@ template <unsigned PER> struct sums_t {
 };
 
 /*  A thread's elements of a tile, of the steps that are loaded at once. */
-template <unsigned PER> struct numbers_t {
+template <unsigned PER> struct operand_t {
     float x[PER][tile_t<PER>::AT_ONCE];
 
-    __device__ numbers_t(const float *tile, unsigned thread)
+    __device__ operand_t(const float *tile, unsigned thread)
     {
         using of = tile_t<PER>;
         tile += thread * of::GROUP * of::NEXT;
@@ -135,7 +131,7 @@ template <unsigned PER> struct numbers_t {
 template <unsigned PER, bool SKIP>
 __device__ void some_steps(const float *a_tile, const float *b_tile, unsigned there, bool columns, sums_t<PER> &mine)
 {
-    const numbers_t<PER> a(a_tile, thread_i()), b(b_tile, thread_j());
+    const operand_t<PER> a(a_tile, thread_i()), b(b_tile, thread_j());
     CUDA_UNROLL
     for (unsigned q = 0; q < tile_t<PER>::AT_ONCE; q++) {
         if (q >= there)
@@ -206,7 +202,7 @@ __device__ sums_t<PER> sums_of(unsigned tile, unsigned across, uint32_t *first_i
 }
 
 /*  Which tiles a product of m x n, `times` of them, is cut into: those that take least by what a multiprocessor needs for a step of k
- *  of one, in cycles (its loads from shared memory, or with large ones its multiply-adds), as many at once as a card has multiprocessors. */
+ *  of one, in cycles on paper (its loads from shared memory, or with large ones its multiply-adds), as many at once as a card has multiprocessors. */
 unsigned per_of(uint32_t m, uint32_t n, uint32_t times)
 {
     static const uint64_t cycles[] = {6, 12, 36, 130};

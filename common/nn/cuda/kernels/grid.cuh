@@ -13,6 +13,11 @@
 #define CUDA_UNROLL_BY(times)
 #endif
 
+/*  Four neighbours, one load: where they begin is divisible by 16 bytes. */
+struct alignas(4 * sizeof(float)) four_t {
+    float x[4];
+};
+
 /*  Threads of a block where nothing asks for another number: eight warps, so that few blocks hide each other's loads. */
 constexpr unsigned CUDA_THREADS = 256;
 

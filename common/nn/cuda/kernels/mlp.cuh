@@ -17,18 +17,7 @@ constexpr unsigned MLP_ROWS = CUDA_BLOCK;
 constexpr unsigned MLP_STEPS = 4; /* of a chain whose weights are on their way at once */
 
 /*  Instructions that are fetched once had better run often: the cache for them is as small as one such loop, unrolled. */
-#ifdef __CUDACC__
-#define MLP_ROLLED _Pragma("unroll 1")
-#define MLP_TWICE  _Pragma("unroll 2")
-#else
-#define MLP_ROLLED
-#define MLP_TWICE
-#endif
-
-/*  Four neighbours: one load. */
-struct alignas(4 * sizeof(float)) mlp_four_t {
-    float x[4];
-};
+#define MLP_ROLLED CUDA_UNROLL_BY(1)
 
 /*  A block of rows on its way. */
 struct mlp_block_t {
@@ -46,9 +35,9 @@ struct mlp_team_t {
     uint32_t me, threads, number;
 };
 
-MLP_FN mlp_four_t mlp_load(const float *from)
+MLP_FN four_t mlp_load(const float *from)
 {
-    return *reinterpret_cast<const mlp_four_t *>(from);
+    return *reinterpret_cast<const four_t *>(from);
 }
 
 /*  Layer l's units, or for l = 0 the observation: what layer l reads. */
@@ -136,7 +125,7 @@ MLP_FN void mlp_steps(const float *x, const float *weight, uint32_t outs, float 
         w[k] = weight[k * outs];
     CUDA_UNROLL
     for (unsigned k = 0; k < STEPS; k++) {
-        mlp_four_t some[CUDA_MLP_PER / 4];
+        four_t some[CUDA_MLP_PER / 4];
         CUDA_UNROLL
         for (unsigned c = 0; c < CUDA_MLP_PER / 4; c++)
             some[c] = mlp_load(x + k * CUDA_MLP_COLUMN + 4 * c);
@@ -175,7 +164,7 @@ MLP_FN void mlp_layer(const mlp_team_t &team, const cuda_mlp_layer_t &layer, con
         mlp_end(mlp.forward, to, sum);
         CUDA_UNROLL
         for (unsigned c = 0; c < CUDA_MLP_PER; c += 4)
-            *reinterpret_cast<mlp_four_t *>(to + c) = {sum[c], sum[c + 1], sum[c + 2], sum[c + 3]};
+            *reinterpret_cast<four_t *>(to + c) = {sum[c], sum[c + 1], sum[c + 2], sum[c + 3]};
     }
 }
 
@@ -299,9 +288,9 @@ MLP_FN void mlp_forward(const mlp_block_t &block)
 
 /*  A step of four rows of PER weights' chains, and of a bias's: of the first `left`, or of all. */
 template <unsigned PER, bool SKIP, bool ALL>
-MLP_FN void mlp_grad_step(const float *x, const mlp_four_t &d, uint32_t left, float (&sum)[PER], float &bias)
+MLP_FN void mlp_grad_step(const float *x, const four_t &d, uint32_t left, float (&sum)[PER], float &bias)
 {
-    mlp_four_t some[PER];
+    four_t some[PER];
     CUDA_UNROLL
     for (unsigned c = 0; c < PER; c++)
         some[c] = mlp_load(x + c * CUDA_MLP_COLUMN);
@@ -374,11 +363,11 @@ MLP_FN void mlp_grads_of(const mlp_block_t &block, const mlp_team_t &team, const
 }
 
 /*  Weights [unit][outputs]: four of a unit's, if they lie so. */
-template <bool FOURS> MLP_FN mlp_four_t mlp_weights(const float *from, uint32_t left)
+template <bool FOURS> MLP_FN four_t mlp_weights(const float *from, uint32_t left)
 {
     if constexpr (FOURS)
         return mlp_load(from);
-    mlp_four_t some = {};
+    four_t some = {};
     CUDA_UNROLL
     for (unsigned q = 0; q < 4; q++)
         if (q < left)
@@ -391,7 +380,7 @@ template <bool FOURS>
 MLP_FN void mlp_back_step(
     const float *(&weight)[CUDA_MLP_PER], uint32_t left, const mlp_came_t &came, float (&sum)[CUDA_MLP_PER])
 {
-    mlp_four_t w[CUDA_MLP_PER];
+    four_t w[CUDA_MLP_PER];
     CUDA_UNROLL
     for (unsigned c = 0; c < CUDA_MLP_PER; c++) {
         w[c] = mlp_weights<FOURS>(weight[c], left);
@@ -424,7 +413,7 @@ MLP_FN void mlp_input_grads(
         CUDA_UNROLL
         for (unsigned c = 0; c < CUDA_MLP_PER; c++)
             weight[c] = mlp.params + layer.weight_at + (i + c < last ? i + c : last) * outs;
-        MLP_TWICE
+        CUDA_UNROLL_BY(2)
         for (uint32_t j = 0; j < outs; j += 4, from.d += 4 * from.apart)
             mlp_back_step<FOURS>(weight, outs - j, from, sum);
         mlp_end(mlp.backward, to, sum);
@@ -436,7 +425,7 @@ MLP_FN void mlp_input_grads(
 
 MLP_FN bool mlp_in_fours(const cuda_mlp_layer_t &layer, const float *params)
 {
-    return layer.out % 4 == 0 && reinterpret_cast<uintptr_t>(params + layer.weight_at) % sizeof(mlp_four_t) == 0;
+    return layer.out % 4 == 0 && reinterpret_cast<uintptr_t>(params + layer.weight_at) % sizeof(four_t) == 0;
 }
 
 /*  Gradients of layer l, or of the head. One that reads the observation is no layer: its zeros count. */

@@ -17,10 +17,6 @@
 namespace
 {
 
-struct alignas(4 * sizeof(float)) four_t {
-    float x[4];
-};
-
 /*  at: the number itself, inside or not. */
 struct alignas(16) place_t {
     const float *at;
