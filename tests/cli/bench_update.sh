@@ -15,6 +15,9 @@ rate() {
 # 2 FLOP a multiply-add; an actor of 4-64-64-4 and a critic of 4-64-64-1, forward and two ways back but for the first layers' inputs: 16 rows
 "$TUTTI" bench update --rows 16 --seconds 0.01 --output json >json
 rate json 0.84992
+"$TUTTI" bench update --rows 16 --shards 4 --seconds 0.01 --output json >json
+grep -q '"rows":16,"batch":64,"shards":4,' json || fail "not so many shards: $(cat json)"
+rate json 0.84992
 # 4-64-64-4, and its forward once more for what comes next: 16 units
 "$TUTTI" bench update --algorithm dqn --rows 16 --seconds 0.01 --output json >json
 rate json 0.581632
@@ -50,6 +53,7 @@ refuse --algorithm ppx | grep -q "is not one of ppo|dqn|sac" || fail "$(cat err)
 refuse --net tiny | grep -q "no network is called 'tiny'" || fail "$(cat err)"
 refuse --algorithm sac --net nature | grep -q "sac's critics read numbers beside an action; there is mlp" || fail "$(cat err)"
 refuse --precision fp8 | grep -q "is not one of exact|tf32|bf16" || fail "$(cat err)"
+refuse --shards 3 | grep -q -- "--shards 3: it must be a power of two" || fail "$(cat err)"
 expected=69
 refuse --precision tf32 | grep -q "it can only compute exactly; tf32 wants a card" || fail "$(cat err)"
 expected=78
