@@ -146,7 +146,7 @@ static tt_status_t s_recompute(
 
 static tt_status_t s_advantages(tt_algo_t *self, const tt_batch_t *batch, const estimates_t *estimates)
 {
-    const tt_gae_t gae = {
+    const tt_trajectories_t all = {
         .T = batch->T,
         .N = batch->N,
         .reward = batch->reward,
@@ -158,10 +158,9 @@ static tt_status_t s_advantages(tt_algo_t *self, const tt_batch_t *batch, const 
         .final_row = batch->final_row,
         .final_value = estimates->final_value,
         .gamma = (float)self->cfg.common.gamma,
-        .lambda = self->cfg.gae_lambda,
         .or_flags = self->cfg.truncation == PPO_CLEANRL,
     };
-    return tt_gae(&gae, self->advantage, self->target);
+    return tt_gae(&all, self->cfg.gae_lambda, self->advantage, self->target);
 }
 
 /*  1 - Var(target - value) / Var(target); NAN when the targets are all equal. */
