@@ -31,8 +31,6 @@ static const struct {
     {"crossq", "sac"},
     {"trpo", "ppo"},
     {"ppg", "ppo"},
-    {"appo", "ppo"},
-    {"impala", "ppo"},
     {"a3c", "a2c"},
     {"acer", "a2c"},
     {"acktr", "a2c"},
@@ -94,7 +92,7 @@ tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, 
     return tt_net_init(net, stream, seed, gain, algorithm->log_std0(cfg), progress);
 }
 
-/*  "ppo or a2c". */
+/*  "ppo or a2c or impala". */
 static const char *s_who_remembers(char *out, size_t size)
 {
     for (size_t i = 0, at = 0; i < TT_COUNT(s_algorithms) && at < size; i++)

@@ -81,6 +81,13 @@ static const tt_synonym_t s_synonyms[] = {
     {"discount_factor", "algorithm.gamma", NULL},
     {"lambda", "algorithm.gae_lambda", NULL},
     {"lambda_", "algorithm.gae_lambda", NULL},
+    {"use_vtrace", "algorithm.vtrace", NULL},
+    {"with_vtrace", "algorithm.vtrace", NULL},
+    {"vtrace_clip_rho_threshold", "algorithm.vtrace_rho", NULL},
+    {"vtrace_clip_pg_rho_threshold", "algorithm.vtrace_rho", "the same for targets and advantages"},
+    {"rho_clip_ratio", "algorithm.vtrace_rho", NULL},
+    {"rho_pg_clip_ratio", "algorithm.vtrace_rho", "the same for targets and advantages"},
+    {"c_clip_ratio", "algorithm.vtrace_c", NULL},
     {"n_epochs", "algorithm.epochs", NULL},
     {"update_epochs", "algorithm.epochs", NULL},
     {"num_epochs", "algorithm.epochs", NULL},
@@ -250,6 +257,7 @@ static const struct {
     {"ppo_gru", "ppo with network.rnn: gru"},
     {"ppo_rnn", "ppo with network.rnn: lstm or gru"},
     {"a2c_lstm", "a2c with network.rnn: lstm"},
+    {"appo", "ppo with algorithm.vtrace: true and a lag above 0"},
 };
 
 /*  "clip_range" of "algorithm.clip-Range" and of "CLIP_RANGE". */

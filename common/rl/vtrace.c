@@ -1,12 +1,6 @@
 #include "common/rl/vtrace.h"
 #include "common/base/vmath.h"
 
-/*  What is no number stays none. */
-static inline float s_cut(float ratio, float most)
-{
-    return ratio > most ? most : ratio;
-}
-
 TT_CLONES static void s_step(const tt_trajectories_t *in, const tt_vtrace_t *how, uint32_t t, const float *later,
     float *advantage, float *target)
 {
@@ -15,12 +9,12 @@ TT_CLONES static void s_step(const tt_trajectories_t *in, const tt_vtrace_t *how
     const uint8_t *terminated = in->terminated + first, *truncated = in->truncated + first;
     for (uint32_t e = 0; e < in->N; e++) {
         const float ratio = how->ratio ? how->ratio[first + e] : 1, next = advantage[e];
-        const float rho = s_cut(ratio, how->rho), c = how->lambda * s_cut(ratio, how->c);
+        const float rho = tt_vtrace_cut(ratio, how->rho), c = how->lambda * tt_vtrace_cut(ratio, how->c);
         const bool goes_on = later && !(terminated[e] | truncated[e]);
         const float corrected = goes_on ? later[e] : next; /* v_{t+1} */
         const float delta = rho * (reward[e] + gamma * next - value[e]);
         target[e] = value[e] + (delta + gamma * c * (corrected - next));
-        advantage[e] = rho * (reward[e] + gamma * corrected - value[e]);
+        advantage[e] = reward[e] + gamma * corrected - value[e];
     }
 }
 

@@ -4,33 +4,23 @@
  *  As PPO:  one pass of one minibatch, where the probability ratio is 1 and PPO's gradient is A2C's (Huang et al. 2022,
  *           arXiv:2205.09123); so advantages, schedules and the optimiser are PPO's, and the loss is its plain one. At lag > 0
  *           values are those of the version that is trained. */
-#include <math.h>
 #include "learner/algorithms/ppo.h"
 
 static const tt_cfg_field_t s_fields[] = {
-    PPO_SHARED_FIELDS("7e-4", "1", "1", "false", "rmsprop"),
+    PPO_SHARED_FIELDS("7e-4", "1", "0", "1", "false", "rmsprop"),
     {0},
 };
 
-static ppo_cfg_t s_as_ppo(const void *cfg)
-{
-    ppo_cfg_t out = *(const ppo_cfg_t *)cfg;
-    out.epochs = out.minibatches = 1;
-    out.target_kl = NAN;
-    out.recompute = out.plain = true;
-    return out;
-}
-
 static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg)
 {
-    const ppo_cfg_t ppo = s_as_ppo(cfg);
+    const ppo_cfg_t ppo = ppo_plain(cfg, false);
     return ppo_check(config, train, &ppo);
 }
 
 static tt_status_t s_create(
     tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg)
 {
-    const ppo_cfg_t ppo = s_as_ppo(cfg);
+    const ppo_cfg_t ppo = ppo_plain(cfg, false);
     return ppo_create(self_p, train, columns, &ppo);
 }
 

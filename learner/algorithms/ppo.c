@@ -1,14 +1,16 @@
-/*  ppo - proximal policy optimisation, for every space of actions: the algorithm's table and life. A2C is made of the
- *  same functions (ppo.h).
+/*  ppo - proximal policy optimisation, for every space of actions: the algorithm's table and life. A2C and IMPALA are made
+ *  of the same functions (ppo.h).
  *
  *  Source:  Schulman et al. 2017, arXiv:1707.06347; details as in CleanRL's ppo.py and ppo_continuous_action.py.
- *  Parts:   ppo_options (settings, rules), ppo_loss (the loss), common/rl/gae (advantages). */
+ *  Parts:   ppo_options (settings, rules), ppo_loss (the loss), common/rl/gae and vtrace (advantages). */
 #include <math.h>
 #include <stdlib.h>
 #include "common/base/mem.h"
 #include "common/base/rng.h"
+#include "common/base/vmath.h"
 #include "common/job/fit.h"
 #include "common/rl/gae.h"
+#include "common/rl/vtrace.h"
 #include "learner/algorithms/ppo.h"
 #include "learner/algorithms/ppo_objective.h"
 #include "learner/algorithms/ppo_options.h"
@@ -30,12 +32,13 @@ struct tt_algo {
     float *advantage, *target;       /* [rows]                                      */
     float *head, *value, *log_prob;  /* [rows][out], [rows], [rows]: recomputed ones */
     float *last_value, *final_value; /* [N], [rows]                                 */
+    float *ratio;                    /* [rows] of V-trace                           */
     float *log_std;                  /* [policy.log_std]                            */
     uint32_t *order;                 /* [rows] the permutation of `order_epoch`     */
     uint32_t order_epoch;            /* UINT32_MAX = none yet                       */
     tt_objective_t objective;
     ppo_loss_t loss; /* of the minibatch in hand                    */
-    double explained_variance;
+    double explained_variance, rho;
     double sums[PPO_STATS]; /* over the optimiser steps seen since begin   */
     uint32_t steps_seen;
 };
@@ -74,6 +77,7 @@ tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt
     self->last_value = tt_array0(train->num_envs, sizeof(float));
     self->final_value = tt_array0(self->rows, sizeof(float));
     self->log_std = tt_array0(self->policy.log_std, sizeof(float));
+    self->ratio = tt_array0(self->cfg.vtrace ? self->rows : 0, sizeof(float));
     *self_p = self;
     return TT_OK;
 }
@@ -94,6 +98,7 @@ void ppo_destroy(tt_algo_t **self_p)
     free(self->last_value);
     free(self->final_value);
     free(self->log_std);
+    free(self->ratio);
     free(self);
     *self_p = NULL;
 }
@@ -144,6 +149,46 @@ static tt_status_t s_recompute(
     return TT_OK;
 }
 
+/*  Mean and 1 / (deviation + 1e-8) of the advantages of these rows, NULL: the first ones; the deviation as torch.std: divided by
+ *  rows - 1. */
+static void s_moments(const tt_algo_t *self, const uint32_t *row, uint32_t rows, float *mean_of, float *scale_of)
+{
+    double mean = 0, square = 0;
+    for (uint32_t i = 0; i < rows; i++)
+        mean += (double)self->advantage[row ? row[i] : i];
+    mean /= rows;
+    for (uint32_t i = 0; i < rows; i++) {
+        const double off = (double)self->advantage[row ? row[i] : i] - mean;
+        square += off * off;
+    }
+    *mean_of = (float)mean;
+    *scale_of = (float)(1 / (sqrt(square / (rows - 1)) + 1e-8));
+}
+
+/*  How likely each action is, beside how likely it was to who took it; held as the loss holds it. */
+static void s_ratios(tt_algo_t *self, const float *now, const float *then)
+{
+    for (uint32_t i = 0; i < self->rows; i++) {
+        const float off = now[i] - then[i];
+        self->ratio[i] = tt_expf(off > 20 ? 20 : off < -20 ? -20 : off);
+    }
+}
+
+/*  Each advantage times rho. They are normalised before, over the batch: a step that weighs nothing is to have none. */
+static void s_weigh(tt_algo_t *self)
+{
+    float mean = 0, scale = 1;
+    double sum = 0;
+    if (self->cfg.normalize_advantage && self->rows > 1)
+        s_moments(self, NULL, self->rows, &mean, &scale);
+    for (uint32_t i = 0; i < self->rows; i++) {
+        const float rho = tt_vtrace_cut(self->ratio[i], self->cfg.vtrace_rho);
+        self->advantage[i] = rho * ((self->advantage[i] - mean) * scale);
+        sum += (double)rho;
+    }
+    self->rho = sum / self->rows;
+}
+
 static tt_status_t s_advantages(tt_algo_t *self, const tt_batch_t *batch, const estimates_t *estimates)
 {
     const tt_trajectories_t all = {
@@ -160,7 +205,13 @@ static tt_status_t s_advantages(tt_algo_t *self, const tt_batch_t *batch, const 
         .gamma = (float)self->cfg.common.gamma,
         .or_flags = self->cfg.truncation == PPO_CLEANRL,
     };
-    return tt_gae(&all, self->cfg.gae_lambda, self->advantage, self->target);
+    if (!self->cfg.vtrace)
+        return tt_gae(&all, self->cfg.gae_lambda, self->advantage, self->target);
+    s_ratios(self, estimates->log_prob, batch->log_prob);
+    const tt_vtrace_t how = {self->ratio, self->cfg.gae_lambda, self->cfg.vtrace_rho, self->cfg.vtrace_c};
+    TT_TRY(tt_vtrace(&all, &how, self->advantage, self->target));
+    s_weigh(self);
+    return TT_OK;
 }
 
 /*  1 - Var(target - value) / Var(target); NAN when the targets are all equal. */
@@ -245,22 +296,6 @@ static void s_shuffle(tt_algo_t *self, uint32_t epoch)
     self->order_epoch = epoch;
 }
 
-/*  Mean and 1 / (deviation + 1e-8) of a minibatch's advantages; the deviation as torch.std: divided by rows - 1. */
-static void s_normalise(const tt_algo_t *self, const uint32_t *row, ppo_loss_t *loss)
-{
-    const uint32_t rows = self->minibatch_rows;
-    double mean = 0, square = 0;
-    for (uint32_t i = 0; i < rows; i++)
-        mean += (double)self->advantage[row[i]];
-    mean /= rows;
-    for (uint32_t i = 0; i < rows; i++) {
-        const double off = (double)self->advantage[row[i]] - mean;
-        square += off * off;
-    }
-    loss->mean = (float)mean;
-    loss->scale = (float)(1 / (sqrt(square / (rows - 1)) + 1e-8));
-}
-
 /*  What the loss reads, the same all through an update. */
 static void s_inputs(const tt_algo_t *self, tt_minibatch_t *out)
 {
@@ -293,8 +328,8 @@ tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *ou
         .clip_value = self->cfg.clip_value,
         .plain = self->cfg.plain,
     };
-    if (self->cfg.normalize_advantage && self->minibatch_rows > 1)
-        s_normalise(self, row, &self->loss);
+    if (self->cfg.normalize_advantage && !self->cfg.vtrace && self->minibatch_rows > 1)
+        s_moments(self, row, self->minibatch_rows, &self->loss.mean, &self->loss.scale);
     *out = (tt_minibatch_t){
         .row = row,
         .rows = self->minibatch_rows,
@@ -339,6 +374,8 @@ void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
     for (int i = 0; i < known; i++)
         emit(ctx, names[i], self->sums[i] / self->steps_seen);
     emit(ctx, "losses/explained_variance", self->explained_variance);
+    if (self->cfg.vtrace)
+        emit(ctx, "losses/rho", self->rho);
 }
 
 const tt_algorithm_t tt_algorithm_ppo = {

@@ -8,7 +8,7 @@
 enum { MINIBATCHES = 4 }; /* in a pass, where nothing says how many */
 
 const tt_cfg_field_t ppo_fields[] = {
-    PPO_SHARED_FIELDS("3e-4", "0.95", "0.5", "true", "adam"),
+    PPO_SHARED_FIELDS("3e-4", "0.95", "0", "0.5", "true", "adam"),
     {"algorithm.epochs", TT_CFG_U32, AT(epochs), "4", 1, 1000, .help = "passes over each batch",
         .resume = TT_CFG_GIVEN},
     {"algorithm.minibatches", TT_CFG_U32, AT(minibatches), "0", 0, 1e6,
@@ -28,6 +28,11 @@ const tt_cfg_field_t ppo_fields[] = {
     {"algorithm.recompute", TT_CFG_BOOL, AT(recompute), "true",
         .help = "at lag > 0: values, advantages and log-probabilities anew with the version being trained",
         .resume = TT_CFG_GIVEN},
+    {"algorithm.vtrace", TT_CFG_BOOL, AT(vtrace), "false",
+        .help =
+            "at lag > 0: advantages by V-trace, where each step weighs as likely as the version being trained makes it",
+        .resume = TT_CFG_GIVEN},
+    PPO_VTRACE_FIELDS,
     {0},
 };
 
@@ -36,6 +41,16 @@ void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out)
     (void)train;
     out->actor.squash = ((const ppo_cfg_t *)cfg)->squash;
     out->actor.state_std = ((const ppo_cfg_t *)cfg)->state_std;
+}
+
+ppo_cfg_t ppo_plain(const void *cfg, bool vtrace)
+{
+    ppo_cfg_t out = *(const ppo_cfg_t *)cfg;
+    out.epochs = out.minibatches = 1;
+    out.target_kl = NAN;
+    out.recompute = out.plain = true;
+    out.vtrace = vtrace;
+    return out;
 }
 
 uint32_t ppo_rows(const tt_train_cfg_t *train)
@@ -141,6 +156,25 @@ static tt_status_t s_check_rows(const tt_config_t *config, const tt_train_cfg_t 
     return TT_OK;
 }
 
+/*  Of V-trace. rho below c: the paper's targets are of no policy then (section 4.1). */
+static tt_status_t s_check_vtrace(const tt_config_t *config, const ppo_cfg_t *cfg)
+{
+    if (!cfg->plain && !cfg->vtrace && (cfg->vtrace_rho != 1 || cfg->vtrace_c != 1)) {
+        const char *key = cfg->vtrace_rho != 1 ? "algorithm.vtrace_rho" : "algorithm.vtrace_c";
+        return COMMON_BAD(config, key, "is V-trace's, but algorithm.vtrace (%s) is false: leave it away",
+            tt_config_origin(config, "algorithm.vtrace"));
+    }
+    if (cfg->vtrace && !cfg->recompute)
+        return COMMON_BAD(config, "algorithm.recompute",
+            "false, but algorithm.vtrace (%s) compares log-probabilities with those of the version being trained",
+            tt_config_origin(config, "algorithm.vtrace"));
+    if (cfg->vtrace_c > cfg->vtrace_rho)
+        return COMMON_BAD(config, "algorithm.vtrace_c", "%g is above algorithm.vtrace_rho %g (%s): %g at most",
+            (double)cfg->vtrace_c, (double)cfg->vtrace_rho, tt_config_origin(config, "algorithm.vtrace_rho"),
+            (double)cfg->vtrace_rho);
+    return TT_OK;
+}
+
 tt_status_t ppo_check(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
 {
     if ((uint64_t)train->num_envs * train->num_steps > 1u << 30)
@@ -156,6 +190,7 @@ tt_status_t ppo_check(const tt_config_t *config, const tt_train_cfg_t *train, co
             "%s: algorithm.log_std0: with algorithm.state_std (%s) the network's first deviations are about 1; leave "
             "it away",
             tt_config_origin(config, "algorithm.log_std0"), tt_config_origin(config, "algorithm.state_std"));
+    TT_TRY(s_check_vtrace(config, cfg));
     const bool anneals = cfg->anneal == PPO_LINEAR || cfg->clip_anneal == PPO_LINEAR;
     if (anneals && !cfg->anneal_steps && !train->stop.env_steps)
         return tt_err(TT_CONFIG, "%s: annealing needs an end: set algorithm.anneal_steps or stop.env_steps",

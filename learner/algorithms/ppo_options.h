@@ -17,6 +17,8 @@ typedef struct {
     float anneal_to;       /* fraction of the learning rate at the end              */
     uint64_t anneal_steps; /* env steps from start to end; 0 = stop.env_steps       */
     float gae_lambda;
+    bool vtrace; /* advantages by common/rl/vtrace and not by gae */
+    float vtrace_rho, vtrace_c;
     uint32_t epochs, minibatches, minibatch_size; /* ppo_minibatch_rows */
     float clip;
     int clip_anneal; /* ppo_anneal_t, always to 0                             */
@@ -28,7 +30,7 @@ typedef struct {
     int truncation; /* ppo_truncation_t                                      */
     float log_std0;
     bool squash, state_std; /* tt_actor_t */
-    bool plain;             /* no setting: A2C's loss (ppo_loss.h) */
+    bool plain;             /* no setting: ppo_plain */
 } ppo_cfg_t;
 
 COMMON_FIRST(ppo_cfg_t, common);
@@ -38,7 +40,7 @@ extern const tt_cfg_field_t ppo_fields[];
 #define PPO_AT(member) offsetof(ppo_cfg_t, member)
 
 /*  Entries of a table of settings that a ppo_cfg_t holds, with the defaults that differ. */
-#define PPO_SHARED_FIELDS(LEARNING_RATE, GAE_LAMBDA, VALUE_COEF, NORMALIZE_ADVANTAGE, OPTIMIZER)                  \
+#define PPO_SHARED_FIELDS(LEARNING_RATE, GAE_LAMBDA, ENTROPY_COEF, VALUE_COEF, NORMALIZE_ADVANTAGE, OPTIMIZER)    \
     COMMON_LEARNING_RATE(LEARNING_RATE),                                                                          \
         {"algorithm.anneal", TT_CFG_ENUM, PPO_AT(anneal), "none", .choices = "none|linear",                       \
             .help = "how the learning rate falls over the run", .resume = TT_CFG_GIVEN},                          \
@@ -48,8 +50,8 @@ extern const tt_cfg_field_t ppo_fields[];
             .help = "env steps until the end of annealing; 0 = stop.env_steps", .resume = TT_CFG_GIVEN},          \
         COMMON_GAMMA(TT_CFG_GIVEN),                                                                               \
         {"algorithm.gae_lambda", TT_CFG_F32, PPO_AT(gae_lambda), GAE_LAMBDA, 0, 1,                                \
-            .help = "lambda of generalised advantage estimation", .resume = TT_CFG_GIVEN},                        \
-        COMMON_ENTROPY_COEF(PPO_AT(entropy_coef), "0", TT_CFG_GIVEN),                                             \
+            .help = "lambda of generalised advantage estimation, or of V-trace", .resume = TT_CFG_GIVEN},         \
+        COMMON_ENTROPY_COEF(PPO_AT(entropy_coef), ENTROPY_COEF, TT_CFG_GIVEN),                                    \
         {"algorithm.value_coef", TT_CFG_F32, PPO_AT(value_coef), VALUE_COEF, 0, 100,                              \
             .help = "weight of half the squared error", .resume = TT_CFG_GIVEN},                                  \
         COMMON_MAX_GRAD_NORM("0.5"),                                                                              \
@@ -68,8 +70,19 @@ extern const tt_cfg_field_t ppo_fields[];
             .help = "continuous actions go through tanh onto their bounds; off: they are cut there"               \
     }
 
-/*  A hook of PPO and of A2C: how collectors act. */
+#define PPO_VTRACE_FIELDS                                                                                          \
+    {"algorithm.vtrace_rho", TT_CFG_F32, PPO_AT(vtrace_rho), "1", 1e-6, 1e6,                                       \
+        .help = "V-trace: how much a step may weigh", .resume = TT_CFG_GIVEN},                                     \
+    {                                                                                                              \
+        "algorithm.vtrace_c", TT_CFG_F32, PPO_AT(vtrace_c), "1", 0, 1e6,                                           \
+            .help = "V-trace: how much of what follows a step may count, times gae_lambda", .resume = TT_CFG_GIVEN \
+    }
+
+/*  A hook of PPO and of what is made of it: how collectors act. */
 void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out);
+
+/*  What an algorithm that makes one step of the plain loss on each batch adds to its settings. cfg: a ppo_cfg_t. */
+ppo_cfg_t ppo_plain(const void *cfg, bool vtrace);
 
 /*  Rows of a batch, and of one minibatch. */
 uint32_t ppo_rows(const tt_train_cfg_t *train);

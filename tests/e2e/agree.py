@@ -37,6 +37,7 @@ def s_job(rng):
         "algorithm.epochs": rng.choice([1, 3]),
         "algorithm.optimizer": rng.choice(["adam", "sgd", "rmsprop"]),
         "algorithm.recompute": rng.choice(["true", "false"]),
+        "algorithm.vtrace": rng.choice(["true", "false", "false"]),
         "algorithm.truncation": rng.choice(["bootstrap", "cleanrl"]),
         "coordinator.http": rng.choice(['""', "localhost:0", "0.0.0.0:0"]),
         "env.args": rng.choice(["{}", "{}", "{}", "{g: 9.81}", "{goal_velocity: 0.01}"]),

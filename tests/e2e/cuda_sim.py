@@ -45,6 +45,7 @@ def test_ppo_box(world):
 
 def test_a2c(world):
     s_check(world, "CartPole-v1", A2C, "{hidden: [16, 16]}")
+    s_check(world, "CartPole-v1", "{name: impala}", "{hidden: [16, 16]}")
 
 
 def test_dqn(world):

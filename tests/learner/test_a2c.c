@@ -1,5 +1,6 @@
-/*  A2C: its settings, that an update is one step over all rows, what it reports; and that a whole update is PPO's of one pass of
- *  one minibatch that clips nothing, gradient by gradient (arXiv:2205.09123). */
+/*  A2C and IMPALA: their settings, that an update is one step over all rows, what they report; and that a whole update of A2C is PPO's
+ *  of one pass of one minibatch that clips nothing, gradient by gradient (arXiv:2205.09123), and IMPALA's of what nobody else acted
+ *  A2C's. What V-trace makes of the rest: test_ppo_torch.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "common/base/rng.h"
 #include "common/rl/dist.h"
 #include "common/nn/inference.h"
+#include "learner/algorithms/ppo_options.h"
 #include "learner/compute.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
@@ -81,6 +83,29 @@ static void test_settings(void **state)
     assert_int_equal(s_read(a2c, "algorithm: {anneal: linear}\n", &train, cfg), TT_CONFIG);
     assert_non_null(strstr(tt_err_text(), "annealing needs an end"));
     free(cfg);
+}
+
+static void test_settings_of_impala(void **state)
+{
+    (void)state;
+    const tt_algorithm_t *impala = s_find("impala");
+    tt_train_cfg_t train = s_train();
+    tt_algo_t *algo = NULL;
+    ppo_cfg_t cfg = {0};
+    assert_int_equal(impala->cfg_size, sizeof cfg);
+    assert_ok(s_read(impala, "algorithm: {}\n", &train, &cfg));
+    assert_true(cfg.vtrace_rho == 1 && cfg.vtrace_c == 1 && cfg.gae_lambda == 1 && !cfg.normalize_advantage);
+    assert_true(cfg.entropy_coef == 0.01f && cfg.value_coef == 0.5f);
+    assert_ok(impala->create(&algo, &train, s_columns, &cfg));
+    assert_int_equal(impala->opt(algo, 0)->kind, TT_OPT_RMSPROP);
+    assert_int_equal(impala->steps(algo), 1);
+    impala->destroy(&algo);
+    assert_ok(s_read(impala, "algorithm: {vtrace_rho: 2, vtrace_c: 0.5}\n", &train, &cfg));
+    assert_true(cfg.vtrace_rho == 2 && cfg.vtrace_c == 0.5f);
+    assert_int_equal(s_read(impala, "algorithm: {vtrace_rho: 0.5}\n", &train, &cfg), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), "algorithm.vtrace_c: 1 is above algorithm.vtrace_rho 0.5 (test.yaml:1:"));
+    assert_int_equal(s_read(impala, "algorithm: {vtrace: true}\n", &train, &cfg), TT_CONFIG); /* it always does */
+    assert_int_equal(s_read(s_find("a2c"), "algorithm: {vtrace_rho: 2}\n", &train, &cfg), TT_CONFIG);
 }
 
 /* ---- an update ------------------------------------------------------------------------------------------------------ */
@@ -203,6 +228,10 @@ static void test_an_update_is_ppos_of_one_step(void **state)
         largest = fabsf(a2c[i]) > largest ? fabsf(a2c[i]) : largest;
     }
     assert_true(largest > 1e-3f);
+    float *impala = ppo; /* rho above 1 cuts no ratio that is 1 */
+    s_step(s_find("impala"), "algorithm: {entropy_coef: 0.02, value_coef: 1, vtrace_rho: 1.5}\n", &d, net, impala);
+    for (size_t i = 0; i < tt_net_param_count(&spec); i++)
+        assert_true(fabsf(a2c[i] - impala[i]) < 1e-6f);
     free(a2c);
     free(ppo);
     tt_inference_destroy(&net);
@@ -258,11 +287,10 @@ static void s_emit(void *ctx, const char *name, double value)
     names->ratios += strstr(name, "kl") || strstr(name, "clip");
 }
 
-/*  Nothing is said of ratios, which there are none of; what an older version did has its values anew. */
-static void test_what_it_reports_and_asks(void **state)
+/*  Nothing is said of PPO's ratios, which there are none of; what an older version did has its values anew. */
+static void s_reports(const char *name, int metrics)
 {
-    (void)state;
-    const tt_algorithm_t *a2c = s_find("a2c");
+    const tt_algorithm_t *algorithm = s_find(name);
     const tt_train_cfg_t train = s_train();
     const float stats[TT_LOSS_STATS] = {1, 2, 3};
     tt_inference_t *net = NULL;
@@ -272,28 +300,36 @@ static void test_what_it_reports_and_asks(void **state)
     s_fill(&d, net);
     tt_algo_t *algo = NULL;
     names_t names = {0};
-    void *cfg = tt_new0(a2c->cfg_size);
-    assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
-    assert_ok(a2c->create(&algo, &train, s_columns, cfg));
-    assert_ok(a2c->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}));
-    assert_false(a2c->after(algo, 0, stats, &(float){1}));
-    a2c->metrics(algo, s_emit, &names);
-    assert_int_equal(names.count, 5); /* learning rate, three losses, explained variance */
+    void *cfg = tt_new0(algorithm->cfg_size);
+    assert_ok(s_read(algorithm, "algorithm: {}\n", &train, cfg));
+    assert_ok(algorithm->create(&algo, &train, s_columns, cfg));
+    assert_ok(algorithm->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}));
+    assert_false(algorithm->after(algo, 0, stats, &(float){1}));
+    algorithm->metrics(algo, s_emit, &names);
+    assert_int_equal(names.count, metrics);
     assert_int_equal(names.ratios, 0);
     d.batch.stale = true;
-    assert_int_equal(a2c->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}), TT_DEVICE);
-    a2c->destroy(&algo);
+    assert_int_equal(algorithm->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}), TT_DEVICE);
+    algorithm->destroy(&algo);
     free(cfg);
     tt_inference_destroy(&net);
+}
+
+static void test_what_they_report_and_ask(void **state)
+{
+    (void)state;
+    s_reports("a2c", 5);    /* learning rate, three losses, explained variance */
+    s_reports("impala", 6); /* rho, too */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_settings_of_impala),
         cmocka_unit_test(test_an_update_is_ppos_of_one_step),
         cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_what_it_reports_and_asks),
+        cmocka_unit_test(test_what_they_report_and_ask),
     };
     return cmocka_run_group_tests(tests, s_setup, s_teardown);
 }

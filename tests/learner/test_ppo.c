@@ -48,7 +48,7 @@ static void test_who_trains_networks_that_remember(void **state)
     assert_int_equal(tt_algorithm_check(dqn, config, &train, NULL), TT_CONFIG);
     assert_non_null(strstr(tt_err_text(), "test.yaml:2:"));
     assert_non_null(strstr(tt_err_text(), "dqn trains networks that remember nothing"));
-    assert_non_null(strstr(tt_err_text(), "ppo or a2c"));
+    assert_non_null(strstr(tt_err_text(), "ppo or a2c or impala"));
     const ppo_cfg_t cfg = {.epochs = 1};
     assert_ok(tt_algorithm_check(a2c, config, &train, &cfg)); /* all envs are its one minibatch */
     assert_int_equal(tt_algorithm_check(s_ppo(), config, &train, &cfg), TT_CONFIG);
@@ -119,6 +119,20 @@ static void test_minibatches_must_divide(void **state)
     s_shards = 128;
     s_refused("algorithm: {}\n", "nearest that does: num_steps 128");
     s_shards = 4;
+}
+
+/*  Its numbers without it, log-probabilities of nobody, and a correction that counts more than what it corrects. */
+static void test_vtrace_rules(void **state)
+{
+    (void)state;
+    tt_train_cfg_t train;
+    ppo_cfg_t cfg;
+    assert_ok(s_check("algorithm: {vtrace: true, vtrace_rho: 2, vtrace_c: 1.5}\n", &train, &cfg));
+    assert_true(cfg.vtrace && cfg.vtrace_rho == 2 && cfg.vtrace_c == 1.5f);
+    s_refused("algorithm:\n  vtrace_rho: 2\n", "test.yaml:2:3: algorithm.vtrace_rho: is V-trace's");
+    s_refused("algorithm: {vtrace_c: 0.5}\n", "algorithm.vtrace_c: is V-trace's");
+    s_refused("algorithm: {vtrace: true, recompute: false}\n", "algorithm.recompute: false, but algorithm.vtrace");
+    s_refused("algorithm: {vtrace: true, vtrace_c: 1.5}\n", "1.5 is above algorithm.vtrace_rho 1");
 }
 
 /*  A minibatch is whole envs, and shards divide nothing. */
@@ -456,7 +470,7 @@ static void test_metrics_are_means(void **state)
     s_ppo()->after(u.algo, 1, b, &(float){1});
     metrics_t m = {0};
     s_ppo()->metrics(u.algo, s_emit, &m);
-    assert_int_equal(m.count, 8);
+    assert_int_equal(m.count, 8); /* of which none is V-trace's */
     assert_true(m.lr == 0.25 && m.policy == 1.5 && m.kl == 2);
     s_begin(&u, 1); /* sums start anew */
     s_ppo()->after(u.algo, 0, b, &(float){1});
@@ -491,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_minibatches_must_divide),
         cmocka_unit_test(test_what_is_kept_of_sequences),
+        cmocka_unit_test(test_vtrace_rules),
         cmocka_unit_test(test_minibatches_of_envs),
         cmocka_unit_test(test_annealing_needs_an_end),
         cmocka_unit_test(test_progress),

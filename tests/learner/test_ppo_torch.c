@@ -37,6 +37,7 @@ typedef struct {
     tt_rnn_t rnn;
     bool hidden; /* layers */
     bool pair;   /* pair.c: two groups, each trained by a step of its own */
+    bool vtrace, impala;
     const tt_algorithm_t *algorithm;
     size_t params; /* of the network: with the zeros between groups */
     tt_batch_t batch;
@@ -135,7 +136,7 @@ static void s_create(case_t *c)
     tt_policy_of(&policy, c->columns);
     assert_int_equal(policy.out, h->A);
     const tt_train_cfg_t train = s_train(c);
-    assert_ok(tt_algorithm_find(&c->algorithm, c->pair ? "pair" : "ppo"));
+    assert_ok(tt_algorithm_find(&c->algorithm, c->pair ? "pair" : c->impala ? "impala" : "ppo"));
     const tt_net_spec_t spec = tt_train_net(&train, c->columns);
     tt_columns_put_carry(c->columns, tt_net_carry(&spec));
     model_t *model = &c->model;
@@ -151,9 +152,12 @@ static void s_create(case_t *c)
         .entropy_coef = h->entropy,
         .value_coef = h->value_coef,
         .common.max_grad_norm = h->max_grad_norm,
-        .normalize_advantage = true,
+        .normalize_advantage = !c->impala,
         .target_kl = NAN,
         .recompute = true,
+        .vtrace = c->vtrace,
+        .vtrace_rho = 1.05f,
+        .vtrace_c = 0.95f,
         .truncation = h->cleanrl ? PPO_CLEANRL : PPO_BOOTSTRAP,
         .common.optimizer = TT_OPT_ADAM,
         .common.adam_beta1 = 0.9f,
@@ -235,6 +239,8 @@ static void s_run(const char *name)
     case_t c = {.shared = strstr(name, "shared") != NULL, .pair = strncmp(name, "groups", 6) == 0};
     c.rnn = strncmp(name, "lstm", 4) == 0 ? TT_RNN_LSTM : strncmp(name, "gru", 3) == 0 ? TT_RNN_GRU : TT_RNN_NONE;
     c.hidden = c.rnn == TT_RNN_NONE || strstr(name, "hidden");
+    c.vtrace = strncmp(name, "vtrace", 6) == 0;
+    c.impala = strcmp(name, "impala") == 0;
     s_read(&c, name);
     s_create(&c);
     const tt_algorithm_t *ppo = c.algorithm;
@@ -347,6 +353,19 @@ static void test_groups(void **state)
     s_run("groups_continuous");
 }
 
+static void test_vtrace(void **state)
+{
+    (void)state;
+    s_run("vtrace_discrete");
+    s_run("vtrace_mixture_masked");
+}
+
+static void test_impala(void **state)
+{
+    (void)state;
+    s_run("impala");
+}
+
 /*  Minibatches of three envs, which are one and two for the shards. */
 static void test_lstm(void **state)
 {
@@ -381,6 +400,8 @@ int main(void)
         cmocka_unit_test(test_discrete_shared),
         cmocka_unit_test(test_continuous_shared),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_vtrace),
+        cmocka_unit_test(test_impala),
         cmocka_unit_test(test_lstm),
         cmocka_unit_test(test_gru),
     };

@@ -51,8 +51,7 @@ static double s_advantage(const case_t *c, uint32_t t, uint32_t e)
     const uint32_t i = t * in->N + e;
     const bool ends = in->terminated[i] || in->truncated[i] || t + 1 == in->T;
     const double after = ends ? trajectories_next_value(&c->all, t, e) : s_target(c, t + 1, e);
-    return s_least((double)c->how.rho, (double)c->ratio[i]) *
-           ((double)in->reward[i] + (double)in->gamma * after - (double)in->value[i]);
+    return (double)in->reward[i] + (double)in->gamma * after - (double)in->value[i];
 }
 
 static void test_against_the_definition(void **state)
@@ -108,8 +107,8 @@ static void test_by_hand(void **state)
     assert_ok(tt_vtrace(&in, &how, advantage, target));
     /* 2 + .5 (1 + 2 - 2) = 2.5; 1 + 2 (1 + 1 - 1) + .5 * 1 * (2.5 - 2) = 3.25 */
     assert_true(target[1] == 2.5f && target[0] == 3.25f);
-    /* .5 (1 + 2 - 2); 2 (1 + .5 * 2.5 - 1) */
-    assert_true(advantage[1] == 0.5f && advantage[0] == 2.5f);
+    /* 1 + 2 - 2; 1 + .5 * 2.5 - 1 */
+    assert_true(advantage[1] == 1 && advantage[0] == 1.25f);
 }
 
 static void test_a_missing_final_is_refused(void **state)
@@ -136,7 +135,7 @@ static void test_nan_is_seen(void **state)
     for (uint32_t t = 0; t < 8; t++)
         for (uint32_t e = 0; e < 3; e++) {
             assert_true((isnan(c.target[t * 3 + e]) != 0) == (e == 1 && t <= 4));
-            assert_true((isnan(c.advantage[t * 3 + e]) != 0) == (e == 1 && t <= 4));
+            assert_true((isnan(c.advantage[t * 3 + e]) != 0) == (e == 1 && t < 4)); /* its own has the weight */
         }
 }
 

@@ -9,6 +9,9 @@ mixture_states: deviations of floats are the last numbers of the actor's head.
 lstm*, gru*: a layer that remembers (torch.nn.LSTM, torch.nn.GRU) before the others, one for both towers where the name has "shared", else one
 each; hidden layers behind it where it has "hidden". Minibatches are envs with all their steps.
 
+vtrace_*: advantages and targets by V-trace (Espeholt et al. 2018, equation 1), the advantages with a deviation of 1 over the batch before they weigh
+rho. impala*: the same of one step of all rows, whose loss has log-probabilities in place of ratios, and advantages as they are.
+
 groups*: actor and critic have optimisers of their own (tests/learner/pair.c); each minibatch is two steps, of the critic's and then of the actor's.
 
 The committed files were made on a CPU: discrete* and continuous* with PyTorch 2.15.0 and NumPy 2.4.6, the others
@@ -47,6 +50,7 @@ from torch import nn
 HIDDEN = (12, 8)
 MEMORY = 6  # units of a layer that remembers
 HERE = os.path.dirname(os.path.abspath(__file__))
+RHO, C = 1.05, 0.95  # of V-trace
 SHUFFLE = 5  # TT_STREAM_SHUFFLE
 
 
@@ -250,12 +254,41 @@ def advantages(b, value, last_value, final_value, o):
     return torch.tensor(out.ravel(), dtype=torch.float32)
 
 
+def traced(b, ratio, value, last_value, final_value, o):
+    """V-trace: targets, and what follows a step as a target of its own less its value."""
+    T, N = o["T"], o["N"]
+    finals = dict(zip(b["final_row"].tolist(), final_value.tolist()))
+    target, advantage = np.zeros(T * N), np.zeros(T * N)
+    rho, c = np.minimum(RHO, ratio), o["lambda"] * np.minimum(C, ratio)
+    done = b["terminated"] | b["truncated"]
+    next_value = np.zeros(T * N)
+    for row in range(T * N):
+        after = last_value[row % N] if row + N >= T * N else value[row + N]
+        next_value[row] = 0 if b["terminated"][row] else finals[row] if b["truncated"][row] else after
+    delta = rho * (b["reward"] + o["gamma"] * next_value - value)
+    for row in range(T * N):  # equation 1, sum by sum
+        weight, at, target[row] = 1.0, row, value[row]
+        while True:
+            target[row] += weight * delta[at]
+            weight *= o["gamma"] * c[at]
+            if done[at] or at + N >= T * N:
+                break
+            at += N
+    for row in range(T * N):
+        after = next_value[row] if done[row] or row + N >= T * N else target[row + N]
+        advantage[row] = b["reward"][row] + o["gamma"] * after - value[row]
+    if o["normalize"]:
+        advantage = (advantage - advantage.mean()) / (advantage.std(ddof=1) + 1e-8)
+    return [torch.tensor(x, dtype=torch.float32) for x in (rho * advantage, target)]
+
+
 def losses(agent, o, seen, mask, action, old_log_prob, old_value, advantage, target):
     dist, value = agent.dist(seen, mask), agent.value(seen)
     log_ratio = dist.log_prob(action) - old_log_prob
     ratio = log_ratio.exp()
-    advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-    policy = torch.max(-advantage * ratio, -advantage * ratio.clamp(1 - o["clip"], 1 + o["clip"])).mean()
+    if not o["vtrace"]:
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    policy = -(advantage * dist.log_prob(action)).mean() if o["plain"] else torch.max(-advantage * ratio, -advantage * ratio.clamp(1 - o["clip"], 1 + o["clip"])).mean()
     square = (value - target) ** 2
     if o["clip_value"]:
         held = old_value + (value - old_value).clamp(-o["clip"], o["clip"])
@@ -263,6 +296,8 @@ def losses(agent, o, seen, mask, action, old_log_prob, old_value, advantage, tar
     value_loss, entropy = 0.5 * square.mean(), dist.entropy().mean()
     total = policy - o["entropy"] * entropy + o["value_coef"] * value_loss
     clipped = ((ratio - 1).abs() > o["clip"]).float().mean()
+    if o["plain"]:
+        return total, [policy, value_loss, entropy, *torch.zeros(3)]
     return total, [policy, value_loss, entropy, (ratio - 1 - log_ratio).mean(), (-log_ratio).mean(), clipped]
 
 
@@ -351,8 +386,13 @@ def update(agent, b, o, out):
             seen = agent.all_seen(b)
             log_prob = agent.dist(seen["obs"], mask).log_prob(action)
             value, last, final = (agent.value(seen[key]) for key in ("obs", "last", "final_obs"))
-    advantage = advantages(b, value.double().numpy(), last.double().numpy(), final.double().numpy(), o)
-    target = advantage + value
+    estimates = [x.double().numpy() for x in (value, last, final)]
+    if o["vtrace"]:
+        ratio = np.exp(log_prob.double().numpy() - b["log_prob"].astype(np.float64))
+        advantage, target = traced(b, ratio, *estimates, o)
+    else:
+        advantage = advantages(b, *estimates, o)
+        target = advantage + value
     steps = (by_group if o["groups"] else whole)(agent, o)
     size = rows // o["minibatches"]
     for epoch in range(o["epochs"]):
@@ -378,7 +418,7 @@ def write_case(name, number, **options):
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
     o = {"parts": None, "continuous": False, "masked": False, "shared": False, "groups": False, "states": False,
-         "memory": None, "hidden": False,
+         "memory": None, "hidden": False, "vtrace": False, "plain": False, "normalize": True,
          "T": 16, "N": 4, "D": 3, "A": 3, "epochs": 2, "minibatches": 4, "lr": 1e-3, "gamma": 0.97, "lambda": 0.9,
          "clip": 0.15, "entropy": 0.02, "value_coef": 0.6, "max_grad_norm": 0.4, "adam_eps": 1e-5,
          "seed": 0x1234567890ABCDEF + number, "update": 7 + number, "cleanrl": False, **options}
@@ -435,6 +475,11 @@ if __name__ == "__main__":
     write_case("groups", 13, clip_value=True, stale=False, groups=True)
     write_case("groups_continuous", 14, continuous=True, clip_value=False, stale=True, groups=True)
     write_case("continuous_shared", 12, continuous=True, clip_value=False, stale=True, shared=True)
+    write_case("vtrace_discrete", 22, vtrace=True, clip_value=False, stale=True)
+    write_case("vtrace_mixture_masked", 23, space="(float32, multi_discrete(2, 4), multi_binary[2], float32[2])", A=13,
+               parts=[("box", 1), ("choices", [2, 4]), ("bits", 2), ("box", 2)], masked=True, vtrace=True, clip_value=True,
+               stale=True)
+    write_case("impala", 24, vtrace=True, plain=True, normalize=False, epochs=1, minibatches=1, clip_value=False, stale=True)
     few = {"N": 6, "minibatches": 2}
     write_case("lstm_shared", 16, memory="lstm", shared=True, clip_value=True, stale=False, **few)
     write_case("gru_shared", 17, memory="gru", shared=True, continuous=True, clip_value=False, stale=True, **few)
