@@ -81,8 +81,10 @@ static void s_print_head(FILE *out, const sums_t *self, const tt_tower_t *tower)
 {
     tt_policy_t policy;
     tt_policy_of(&policy, self->columns);
-    const uint32_t own = strcmp(tower->name, "actor") == 0 ? policy.own_std : 0,
-                   means = own ? own : tt_tower_deviations(tower);
+    const bool acts = strcmp(tower->name, "actor") == 0;
+    const uint32_t own = acts ? policy.own_std : 0, means = acts && self->columns->no_std ? tower->out
+                                                            : own                         ? own
+                                                                                          : tt_tower_deviations(tower);
     if (tower->out)
         fprintf(out, " -> %u", tower->out);
     if (means && means == tower->out)

@@ -395,7 +395,7 @@ static void s_put_part(tt_config_t *config, const char *key, double value, const
 /*  Only the env knows its bounds. What an algorithm always does is no fault of an option. */
 static tt_status_t s_check_squash(const tt_setup_t *self, const tt_actor_t *actor)
 {
-    const bool always = actor->kind == TT_ACT_SQUASHED;
+    const bool always = tt_actor_has_twins(actor);
     const char *key = always ? "algorithm.name" : "algorithm.squash";
     return tt_err_wrap(tt_vec_check_squash(self->env), "%s: %s%s%s", tt_config_origin(self->config, key), key,
         always ? ": " : "", always ? self->algorithm->name : "");
@@ -405,7 +405,7 @@ static tt_status_t s_check_squash(const tt_setup_t *self, const tt_actor_t *acto
 static tt_status_t s_put_actor(tt_setup_t *self)
 {
     static const char *const kinds[] = {
-        [TT_ACT_SAMPLE] = "sample", [TT_ACT_ARGMAX] = "argmax", [TT_ACT_SQUASHED] = "squashed"};
+        [TT_ACT_SAMPLE] = "sample", [TT_ACT_ARGMAX] = "argmax", [TT_ACT_SQUASHED] = "squashed", [TT_ACT_MEAN] = "mean"};
     const tt_actor_t actor = tt_algorithm_shape(self->algorithm, &self->train, self->algorithm_cfg).actor;
     char origin[64];
     TT_TRY(s_check_by_hand(self));
@@ -422,6 +422,7 @@ static tt_status_t s_put_actor(tt_setup_t *self)
     s_put_part(self->config, "actor.epsilon_end", actor.epsilon_end, origin);
     s_put_whole(self->config, "actor.epsilon_rows", actor.epsilon_rows, origin);
     s_put_whole(self->config, "actor.random_rows", actor.random_rows, origin);
+    s_put_part(self->config, "actor.sigma", (double)actor.sigma, origin);
     s_put_part(self->config, "actor.epsilon_power", (double)actor.epsilon_power, origin);
     if (strcmp(actor.groups, self->train.actor.groups) != 0)
         tt_config_put(self->config, "actor.groups", actor.groups, origin);

@@ -286,7 +286,7 @@ static tt_status_t s_sample(rollout_t *self, const act_t *act)
     return TT_OK;
 }
 
-/*  The same of one row of the head, at random before learning starts. */
+/*  The same of one row of the head, or with noise, at random before learning starts. */
 static void s_draw_squashed(rollout_t *self, const act_t *act, uint32_t i)
 {
     const uint64_t row = act->draw.clock[i] * self->cfg.num_envs + act->draw.who[i];
@@ -294,10 +294,13 @@ static void s_draw_squashed(rollout_t *self, const act_t *act, uint32_t i)
     void *action[TT_COLUMNS_MAX];
     for (uint32_t a = 0; a < self->columns->action_count; a++)
         action[a] = (char *)act->action[a] + (size_t)i * self->columns->at[self->columns->action + a].bytes;
+    const float *head = self->head + (size_t)i * self->policy.out;
     if (row < self->cfg.actor.random_rows)
         tt_policy_any_squashed(&self->policy, 1, &draw, action);
+    else if (self->cfg.actor.kind == TT_ACT_MEAN)
+        tt_policy_noisy_mean(&self->policy, head, 1, self->cfg.actor.sigma, &draw, action);
     else
-        tt_policy_sample(&self->policy, self->head + (size_t)i * self->policy.out, NULL, NULL, 1, &draw, action, NULL);
+        tt_policy_sample(&self->policy, head, NULL, NULL, 1, &draw, action, NULL);
 }
 
 /*  Nothing is estimated. */
@@ -342,8 +345,10 @@ static tt_status_t s_act(rollout_t *self, const run_t *run, void *const *seen, v
         act.mask = (const uint8_t *)seen[columns->mask] + (size_t)first * columns->mask_bits;
     for (uint32_t a = 0; a < columns->action_count; a++)
         act.action[a] = s_from(self, columns->action + a, action[a], first);
-    static tt_status_t (*const acts[])(rollout_t * self, const act_t *act) = {
-        [TT_ACT_SAMPLE] = s_sample, [TT_ACT_ARGMAX] = s_explore, [TT_ACT_SQUASHED] = s_squashed};
+    static tt_status_t (*const acts[])(rollout_t * self, const act_t *act) = {[TT_ACT_SAMPLE] = s_sample,
+        [TT_ACT_ARGMAX] = s_explore,
+        [TT_ACT_SQUASHED] = s_squashed,
+        [TT_ACT_MEAN] = s_squashed};
     return acts[self->cfg.actor.kind](self, &act);
 }
 

@@ -154,7 +154,7 @@ const tt_cfg_field_t tt_train_fields[] = {
     {"space.threshold", TT_CFG_F64, AT(space.threshold), "null", -1e12, 1e12,
         .help = "mean return that counts as solved (filled in from the env)", .resume = TT_CFG_FREE},
     /* the algorithm's own keys say whether they may change in a resumed run */
-    {"actor.kind", TT_CFG_ENUM, AT(actor.kind), "sample", .choices = "sample|argmax|squashed",
+    {"actor.kind", TT_CFG_ENUM, AT(actor.kind), "sample", .choices = "sample|argmax|squashed|mean",
         .help = "how collectors act (filled in from the algorithm)"},
     {"actor.squash", TT_CFG_BOOL, AT(actor.squash), "false",
         .help = "sample: numbers go through tanh onto the bounds of actions (filled in from the algorithm)"},
@@ -175,6 +175,9 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "env steps from the one to the other (filled in from the algorithm)", .resume = TT_CFG_FREE},
     {"actor.random_rows", TT_CFG_U64, AT(actor.random_rows), "0", 0, 1e18,
         .help = "env steps that are all uniform choices (filled in from the algorithm)", .resume = TT_CFG_FREE},
+    {"actor.sigma", TT_CFG_F32, AT(actor.sigma), "0", 0, TT_SIGMA_MAX,
+        .help = "mean: deviation of the noise, of numbers within -1 and 1 (filled in from the algorithm)",
+        .resume = TT_CFG_FREE},
     {"actor.epsilon_power", TT_CFG_F32, AT(actor.epsilon_power), "0", 0, TT_EPSILON_POWER_MAX,
         .help = "argmax: of env i of N, epsilon ^ (1 + this i / (N - 1)) (filled in from the algorithm)",
         .resume = TT_CFG_FREE},

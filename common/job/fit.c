@@ -48,6 +48,9 @@ static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *col
         s_make_noisy(&spec, cfg->actor.noisy);
         return spec;
     }
+    if (cfg->actor.kind == TT_ACT_MEAN)
+        return tt_net_twin_critics(
+            columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out);
     if (cfg->actor.kind == TT_ACT_SQUASHED)
         return tt_net_soft_actor_critic(columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation,
             policy.out, policy.out - policy.own_std);
@@ -115,6 +118,7 @@ tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg)
         return TT_CONFIG;
     }
     (*self_p)->state_std = cfg->actor.state_std;
+    (*self_p)->no_std = cfg->actor.kind == TT_ACT_MEAN;
     s_put_carry(*self_p, cfg);
     return TT_OK;
 }
@@ -207,7 +211,7 @@ static tt_status_t s_check_actor(const tt_train_cfg_t *cfg, const tt_columns_t *
 {
     tt_policy_t policy;
     tt_policy_of(&policy, columns);
-    if (cfg->actor.kind == TT_ACT_SQUASHED && policy.out != 2 * policy.own_std)
+    if (tt_actor_has_twins(&cfg->actor) && !tt_policy_boxes(&policy))
         return tt_err(TT_INVALID,
             "%s has no head for the actions of %s, %s: it takes boxes of float32 or float64 alone", cfg->algorithm.name,
             cfg->env, cfg->space.action);
@@ -363,7 +367,7 @@ static tt_status_t s_check_precision(const tt_train_cfg_t *cfg)
 static tt_status_t s_check_critics(const tt_config_t *config, const tt_train_cfg_t *cfg)
 {
     const char *name = cfg->algorithm.name;
-    if (cfg->actor.kind != TT_ACT_SQUASHED)
+    if (!tt_actor_has_twins(&cfg->actor))
         return TT_OK;
     if (tt_has_encoder(cfg))
         return s_blame(config, "network.encoder",

@@ -169,6 +169,10 @@ typedef struct {
 tt_net_spec_t tt_net_soft_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
     tt_nn_activation_t activation, uint32_t out, uint32_t action);
 
+/*  The same, but that "actor" has nothing beside it, and gives a number for each of the action. */
+tt_net_spec_t tt_net_twin_critics(
+    uint32_t obs, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation, uint32_t action);
+
 /*  The usual pair: "actor" with log_std and "critic" with one value, apart from one another, in one group. Like any other
  *  it is checked by tt_net_new. */
 tt_net_spec_t tt_net_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,

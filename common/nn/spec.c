@@ -37,20 +37,28 @@ tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidde
     return spec;
 }
 
-tt_net_spec_t tt_net_soft_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
-    tt_nn_activation_t activation, uint32_t out, uint32_t action)
+tt_net_spec_t tt_net_twin_critics(
+    uint32_t obs, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation, uint32_t action)
 {
     tt_net_spec_t spec = {.obs = obs, .action = action, .towers = 3};
     spec.tower[0] = s_layers("actor", hidden, hidden_count, activation);
-    spec.tower[0].out = out;
-    spec.tower[0].log_std = 1;
-    spec.tower[0].log_alpha = true;
+    spec.tower[0].out = action;
     for (uint32_t q = 1; q <= 2; q++) {
         spec.tower[q] = s_layers(q == 1 ? "q1" : "q2", hidden, hidden_count, activation);
         spec.tower[q].out = 1;
         spec.tower[q].group = 1;
         spec.tower[q].action = true;
     }
+    return spec;
+}
+
+tt_net_spec_t tt_net_soft_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out, uint32_t action)
+{
+    tt_net_spec_t spec = tt_net_twin_critics(obs, hidden, hidden_count, activation, action);
+    spec.tower[0].out = out;
+    spec.tower[0].log_std = 1;
+    spec.tower[0].log_alpha = true;
     return spec;
 }
 

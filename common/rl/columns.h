@@ -51,6 +51,7 @@ typedef struct {
                             the batch before may be gone                                             */
     uint32_t carry;     /* floats that each env carries into a batch (tt_net_carry); 0: its policy remembers nothing */
     bool state_std;     /* heads end with the row's own log deviations: tt_actor_t; not in the hash */
+    bool no_std;        /* numbers have no deviations at all: TT_ACT_MEAN; not in the hash      */
     uint32_t flat;      /* numbers of an observation as a dense layer reads it: of all its frames */
     uint32_t frame;     /* bytes of one as it is read                                            */
     uint32_t row;       /* bytes of a network's row                                              */

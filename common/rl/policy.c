@@ -3,6 +3,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/base/vmath.h"
+#include "common/nn/math/activation.h"
 
 /*  Floats on the stack: an element with more choices takes memory, and so do more deviations. */
 enum { SCRATCH = 1024, OWN = 64 };
@@ -30,9 +31,17 @@ void tt_policy_of(tt_policy_t *self, const tt_columns_t *columns)
         mask += part->box ? 0 : part->out;
         draw += part->box ? (part->elements + 3) / 4 : part->elements;
     }
-    self->log_std = columns->state_std ? 0 : deviations;
+    self->log_std = columns->state_std || columns->no_std ? 0 : deviations;
     self->own_std = columns->state_std ? deviations : 0;
     self->out += self->own_std;
+}
+
+bool tt_policy_boxes(const tt_policy_t *self)
+{
+    bool all = self->parts > 0;
+    for (uint32_t p = 0; p < self->parts; p++)
+        all &= self->part[p].box;
+    return all;
 }
 
 bool tt_policy_one_choice(const tt_policy_t *self)
@@ -293,6 +302,34 @@ void tt_policy_any_squashed(const tt_policy_t *self, size_t rows, const tt_dist_
                 if (e % 4 == 0)
                     tt_dist_words(draw, i, part->draw + e / 4, word);
                 ((float *)action[p])[i * part->elements + e] = s_even(word[e % 4]);
+            }
+        }
+}
+
+/*  atanh: the number whose tanh it is. Neither bound has one, and behind the last number there is none of the critics' to tell apart. */
+static float s_unsquashed(float y)
+{
+    const float most = 1 - 0x1p-20f;
+    y = y > most ? most : y < -most ? -most : y;
+    return 0.5f * (tt_logf(1 + y) - tt_logf(1 - y));
+}
+
+void tt_policy_noisy_mean(const tt_policy_t *self, const float *head, size_t rows, float sigma,
+    const tt_dist_draw_t *draw, void *const *action)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (uint32_t p = 0; p < self->parts; p++) {
+            const tt_policy_part_t *part = &self->part[p];
+            const float *mean = head + i * self->out + part->head;
+            uint32_t word[4];
+            float z[4];
+            TT_CHECK(part->box);
+            for (uint32_t e = 0; e < part->elements; e++) {
+                if (e % 4 == 0) {
+                    tt_dist_words(draw, i, part->draw + e / 4, word);
+                    tt_normals(word, z);
+                }
+                ((float *)action[p])[i * part->elements + e] = s_unsquashed(tt_tanhf(mean[e]) + sigma * z[e % 4]);
             }
         }
 }

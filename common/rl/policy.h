@@ -3,7 +3,7 @@
  *  Parts: each discrete element is a categorical over its choices, each float a Gaussian. A row's head
  *  is, part by part in the order of the action's columns: logits of every choice of every element, or means. log_std: the
  *  floats of all Gaussian parts, in order, the same for all rows; or, of columns with state_std, each row's own, which
- *  stand at the end of its head and are held within TT_LOG_STD_LEAST and TT_LOG_STD_MOST. The log-probability of an action is the sum over
+ *  stand at the end of its head and are held within TT_LOG_STD_LEAST and TT_LOG_STD_MOST; with no_std there are none, and nothing is sampled. The log-probability of an action is the sum over
  *  parts, in order, of the sums over their elements, in order.
  *  Masks:   [rows][mask_bits] bytes, 1 = allowed, choices in the order of the head; NULL = all are. A choice that is not allowed
  *           has probability 0, to the bit. A row in which an element has no allowed choice is the caller's error (vec refuses it).
@@ -36,6 +36,8 @@ typedef struct {
 /*  Of a list of columns, which must outlive it. */
 void tt_policy_of(tt_policy_t *self, const tt_columns_t *columns);
 
+/*  Are all parts boxes? */
+bool tt_policy_boxes(const tt_policy_t *self);
 /*  Is an action one choice of n, and nothing else? */
 bool tt_policy_one_choice(const tt_policy_t *self);
 
@@ -51,6 +53,10 @@ void tt_policy_explore(const tt_policy_t *self, const float *q, const uint8_t *m
     const tt_dist_draw_t *draw, int32_t *action);
 /*  Of boxes alone: numbers that are even within -1 and 1 once they have been squashed, each from the words that sampling it would take. */
 void tt_policy_any_squashed(const tt_policy_t *self, size_t rows, const tt_dist_draw_t *draw, void *const *action);
+/*  Of boxes alone: tanh of the mean and, from the words that sampling it would take, normal noise of deviation sigma, cut short of -1 and 1; as the
+ *  number whose tanh that is, within about 7.3. */
+void tt_policy_noisy_mean(const tt_policy_t *self, const float *head, size_t rows, float sigma,
+    const tt_dist_draw_t *draw, void *const *action);
 /*  log_prob[rows] of given actions. */
 void tt_policy_log_prob(const tt_policy_t *self, const float *head, const float *log_std, const uint8_t *mask,
     size_t rows, const void *const *action, float *log_prob);

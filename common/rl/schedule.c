@@ -25,6 +25,11 @@ double tt_epsilon(const tt_actor_t *actor, uint64_t row, uint32_t num_envs)
     return power < 1 ? power : 1;
 }
 
+bool tt_actor_has_twins(const tt_actor_t *actor)
+{
+    return actor->kind == TT_ACT_SQUASHED || actor->kind == TT_ACT_MEAN;
+}
+
 const char *tt_actor_head(const tt_actor_t *actor)
 {
     return actor->kind == TT_ACT_ARGMAX ? "q" : "actor";

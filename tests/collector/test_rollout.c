@@ -80,6 +80,15 @@ static float s_act(
         tt_policy_sample(&w->policy, head, log_std, mask, 1, draw, action, &log_prob);
         return log_prob;
     }
+    if (tt_actor_has_twins(&w->actor)) {
+        if (draw->clock[0] * WORLD_ENVS + draw->who[0] < w->actor.random_rows)
+            tt_policy_any_squashed(&w->policy, 1, draw, action);
+        else if (w->actor.kind == TT_ACT_MEAN)
+            tt_policy_noisy_mean(&w->policy, head, 1, w->actor.sigma, draw, action);
+        else
+            tt_policy_sample(&w->policy, head, NULL, NULL, 1, draw, action, NULL);
+        return 0;
+    }
     const float epsilon = (float)tt_epsilon(&w->actor, draw->clock[0] * WORLD_ENVS + draw->who[0], WORLD_ENVS);
     tt_policy_explore(&w->policy, head, mask, 1, &epsilon, draw, action[0]);
     return 0;
@@ -182,6 +191,9 @@ static const case_t s_cases[] = {
         TT_TOWER_MLP},
     {"Bridled", 64, false, false, {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_end = 0.5, .epsilon_power = 3}, 1,
         TT_PAD_RESET, TT_TOWER_MLP},
+    {"Pendulum-v1", 450, true, true, {.kind = TT_ACT_MEAN, .sigma = 0.3f, .random_rows = 900}, 1, TT_PAD_RESET,
+        TT_TOWER_MLP},
+    {"Pendulum-v1", 210, false, true, {.kind = TT_ACT_SQUASHED, .random_rows = 900}, 1, TT_PAD_RESET, TT_TOWER_MLP},
     {"CartPole-v1", 64, true, false, {0}, 3, TT_PAD_RESET, TT_TOWER_MLP},
     {"CartPole-v1", 2, false, false, {0}, 5, TT_PAD_RESET, TT_TOWER_MLP},
     {"Pendulum-v1", 450, true, true, {0}, 4, TT_PAD_ZERO, TT_TOWER_MLP},
@@ -504,7 +516,7 @@ static void test_abandoned_batch_leaves_no_trace(void **state)
 
 static void s_assert_diverged(tt_actor_t actor)
 {
-    WORLD w = world_acting(world_env("CartPole-v1"), 8, actor);
+    WORLD w = world_acting(world_env(tt_actor_has_twins(&actor) ? "Pendulum-v1" : "CartPole-v1"), 8, actor);
     const size_t count = tt_net_param_count(tt_net_spec(tt_inference_net(w.net)));
     float *params = tt_array0(count, sizeof *params);
     for (size_t i = 0; i < count; i++)
@@ -523,6 +535,8 @@ static void test_diverged_policy_is_an_error(void **state)
     (void)state;
     s_assert_diverged((tt_actor_t){0});
     s_assert_diverged((tt_actor_t){.kind = TT_ACT_ARGMAX});
+    s_assert_diverged((tt_actor_t){.kind = TT_ACT_SQUASHED});
+    s_assert_diverged((tt_actor_t){.kind = TT_ACT_MEAN});
 }
 
 static void test_net_must_fit_the_env(void **state)

@@ -70,11 +70,13 @@ world_t world_recurrent(const tt_env_ops_t *env, uint32_t steps, bool normalise,
         .env = env, .steps = steps, .blocks = blocks_new(), .actor = actor, .frames = frames, .pad = pad, .rnn = rnn};
     const bool estimates = actor.kind == TT_ACT_SAMPLE;
     assert_ok(tt_columns_new_stacked(&w.columns, &env->obs, &env->action, env->mask, estimates, frames, pad));
+    w.columns->state_std = actor.kind == TT_ACT_SQUASHED;
+    w.columns->no_std = actor.kind == TT_ACT_MEAN;
     tt_policy_of(&w.policy, w.columns);
     const uint32_t hidden[] = {32, 32};
     tt_net_spec_t spec =
         estimates ? tt_net_actor_critic(w.columns->flat, hidden, 2, TT_NN_TANH, w.policy.out, w.policy.log_std)
-                  : tt_net_one("q", w.columns->flat, hidden, 2, TT_NN_TANH, w.policy.out);
+                  : tt_net_one(tt_actor_head(&actor), w.columns->flat, hidden, 2, TT_NN_TANH, w.policy.out);
     tt_train_parts(&spec, w.columns, false);
     spec.stack = w.columns->stack;
     if (rnn != TT_TOWER_MLP) {

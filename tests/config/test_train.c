@@ -124,8 +124,11 @@ static void test_parse_actor(void **state)
     assert_true(cfg.actor.kind == TT_ACT_ARGMAX && cfg.actor.epsilon == 1 && cfg.actor.epsilon_end == 0.05);
     assert_true(cfg.actor.epsilon_rows == 10000 && cfg.actor.random_rows == 100 && cfg.actor.dueling);
     assert_true(cfg.actor.epsilon_power == 7 && cfg.actor.quantiles == 200);
-    static const char *const wrong[] = {"{kind: best}", "{epsilon: 1.5}", "{epsilon_end: -0.1}", "{epsilon_power: -1}",
-        "{epsilons: 7}", "{quantiles: 201}"};
+    snprintf(text, sizeof text, "%sactor: {kind: mean, sigma: 0.1}\n", s_resolved);
+    assert_ok(tt_train_parse(&cfg, text, strlen(text)));
+    assert_true(cfg.actor.kind == TT_ACT_MEAN && cfg.actor.sigma == 0.1f);
+    static const char *const wrong[] = {"{kind: best}", "{sigma: -0.1}", "{epsilon: 1.5}", "{epsilon_end: -0.1}",
+        "{epsilon_power: -1}", "{epsilons: 7}", "{quantiles: 201}"};
     for (size_t i = 0; i < TT_COUNT(wrong); i++) {
         snprintf(text, sizeof text, "%sactor: %s\n", s_resolved, wrong[i]);
         assert_int_equal(tt_train_parse(&cfg, text, strlen(text)), TT_CONFIG);

@@ -306,6 +306,37 @@ static void test_argmax(void **state)
     }
 }
 
+/*  An actor of means alone, or with deviations of each state, beside two critics; boxes are all that they act by. */
+static void test_twins(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"discrete(3)", "multi_binary[1]", "(float32, discrete(2))"};
+    for (int kind = TT_ACT_SQUASHED; kind <= TT_ACT_MEAN; kind++) {
+        const bool means = kind == TT_ACT_MEAN;
+        tt_train_cfg_t cfg = s_cfg("float32[4]", "(float32[2], float64)", false);
+        TT_AUTO(tt_columns) columns = NULL;
+        snprintf(cfg.algorithm.name, sizeof cfg.algorithm.name, "best");
+        cfg.actor = (tt_actor_t){.kind = kind, .squash = true, .state_std = !means};
+        assert_ok(tt_train_fit(NULL, &cfg));
+        assert_ok(tt_train_columns(&columns, &cfg));
+        assert_true(columns->value == -1 && columns->no_std == means);
+        const tt_net_spec_t net = tt_train_net(&cfg, columns);
+        assert_true(net.towers == 3 && net.action == 3 && net.tower[2].action && net.tower[2].group == 1);
+        assert_int_equal(net.tower[0].out, means ? 3 : 6);
+        assert_int_equal(net.tower[0].log_std, means ? 0 : 1);
+        assert_true(net.tower[0].log_alpha != means);
+        for (size_t i = 0; i < TT_COUNT(others); i++) {
+            char message[160];
+            snprintf(cfg.space.action, sizeof cfg.space.action, "%s", others[i]);
+            snprintf(message, sizeof message,
+                "f.yaml:5:13: algorithm.name: best has no head for the actions of X, %s: it takes boxes of float32 or "
+                "float64 alone",
+                others[i]);
+            s_refused(&cfg, message);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_what_remembers),
         cmocka_unit_test(test_too_much_is_remembered),
         cmocka_unit_test(test_argmax),
+        cmocka_unit_test(test_twins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

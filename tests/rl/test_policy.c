@@ -2,6 +2,7 @@
 #include "common/rl/policy.h"
 #include <math.h>
 #include <string.h>
+#include "common/base/vmath.h"
 #include "tests/test.h"
 
 enum { ROWS = 4000 };
@@ -149,6 +150,52 @@ static void test_deviations_of_the_rows(void **state)
     tt_policy_greedy(&c->policy, c->head, c->mask, SOME, own);
     for (size_t i = 0; i < SOME; i++)
         assert_true(boxes[0][2 * i + 1] == c->head[i * OUT + 1] && numbers[0][i] == c->head[i * OUT + 5]);
+    s_end(c);
+}
+
+/*  Word by word: tanh of the mean and noise of the words that sampling takes, cut short of the bounds, as the number whose tanh it is. */
+static void test_noisy_means(void **state)
+{
+    (void)state;
+    enum { SOME = 500, LEG = 5, OUT = LEG + 2 };
+    static const float sigmas[] = {0, 0.1f, 3};
+    static float legs[2][SOME * LEG], arms[2][SOME * 2];
+    case_t *c = s_make("(float32[5], float32[2])", false);
+    c->columns->no_std = true;
+    tt_policy_of(&c->policy, c->columns);
+    assert_true(
+        c->policy.out == OUT && c->policy.log_std == 0 && c->policy.own_std == 0 && tt_policy_boxes(&c->policy));
+    c->head[2] = 40, c->head[OUT + 6] = -40;
+    for (size_t s = 0; s < TT_COUNT(sigmas); s++) {
+        uint32_t cut = 0;
+        tt_policy_noisy_mean(&c->policy, c->head, SOME, sigmas[s], &c->draw, (void *const[]){legs[0], arms[0]});
+        for (uint32_t i = 0; i < SOME; i++) {
+            const tt_dist_draw_t draw = {c->draw.seed, c->draw.stream, c->who + i, c->clock + i};
+            tt_policy_noisy_mean(&c->policy, c->head + i * OUT, 1, sigmas[s], &draw,
+                (void *const[]){legs[1] + i * LEG, arms[1] + i * 2});
+            for (uint32_t k = 0; k < OUT; k++) {
+                uint32_t word[4];
+                float z[4];
+                const uint32_t e = k < LEG ? k : k - LEG, block = k < LEG ? e / 4 : 2;
+                tt_draw(word, c->draw.seed, TT_STREAM_ACTION, c->who[i], c->clock[i] << 8 | block);
+                tt_normals(word, z);
+                const double most = 1 - 0x1p-20,
+                             y = tanh((double)c->head[i * OUT + k]) + (double)(sigmas[s] * z[e % 4]);
+                const double held = fmin(fmax(y, -most), most);
+                const double u = (double)(k < LEG ? legs[0][i * LEG + e] : arms[0][i * 2 + e]);
+                assert_true(fabs(u) < 7.3 && fabs(tanh(u) - held) < 1e-6);
+                cut += held != y;
+            }
+        }
+        assert_true(s == 0 ? cut == 2 : s == 1 ? cut < 10 : cut > SOME * OUT / 2);
+        assert_memory_equal(legs[0], legs[1], sizeof legs[0]);
+        assert_memory_equal(arms[0], arms[1], sizeof arms[0]);
+    }
+    tt_policy_greedy(&c->policy, c->head, NULL, SOME, (void *const[]){legs[0], arms[0]});
+    assert_true(legs[0][2] == 40 && arms[0][2 + 1] == -40);
+    s_end(c);
+    c = s_make("(float32, discrete(2))", false);
+    assert_false(tt_policy_boxes(&c->policy));
     s_end(c);
 }
 
@@ -365,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_greedy),
         cmocka_unit_test(test_one_box_is_dist),
         cmocka_unit_test(test_deviations_of_the_rows),
+        cmocka_unit_test(test_noisy_means),
         cmocka_unit_test(test_masks_forbid),
         cmocka_unit_test(test_elements_are_independent),
         cmocka_unit_test(test_rows_alone),
