@@ -140,8 +140,7 @@ static void s_sac_step(bench_t *b, const char *name, tt_objective_t objective, u
 {
     b->step[b->steps++] = (step_t){.name = name,
         .objective = objective,
-        .params.sac = {.numbers = (uint32_t)b->out,
-            .scale = 1.0f / (float)b->rows,
+        .params.sac = {.of = {(uint32_t)b->out, 1.0f / (float)b->rows},
             .target_entropy = -(float)b->out,
             .tuned = true},
         .params_size = sizeof(sac_loss_t),
@@ -224,11 +223,11 @@ static tt_status_t s_make_columns(bench_t *b)
         return s_numbers_column(b, &b->input[DQN_IN_WEIGHT], 1);
     }
     if (b->whose == SAC) {
-        TT_TRY(s_numbers_column(b, &b->input[SAC_IN_ACTION], b->out));
-        TT_TRY(s_numbers_column(b, &b->input[SAC_IN_NOISE], b->out));
-        TT_TRY(s_numbers_column(b, &b->input[SAC_IN_RETURN], 1));
-        TT_TRY(s_numbers_column(b, &b->input[SAC_IN_DISCOUNT], 1));
-        return s_numbers_column(b, &b->input[SAC_IN_WEIGHT], 1);
+        TT_TRY(s_numbers_column(b, &b->input[TWIN_IN_ACTION], b->out));
+        TT_TRY(s_numbers_column(b, &b->input[TWIN_IN_NOISE], b->out));
+        TT_TRY(s_numbers_column(b, &b->input[TWIN_IN_RETURN], 1));
+        TT_TRY(s_numbers_column(b, &b->input[TWIN_IN_DISCOUNT], 1));
+        return s_numbers_column(b, &b->input[TWIN_IN_WEIGHT], 1);
     }
     TT_TRY(s_numbers_column(b, &b->input[PPO_IN_ROW], sizeof(ppo_row_t) / sizeof(float)));
     TT_TRY(s_policy_column(b, &b->input[PPO_IN_POLICY]));

@@ -118,9 +118,11 @@ static tt_status_t s_check_quantiles(const tt_config_t *config, const dqn_cfg_t 
     return TT_OK;
 }
 
+static const off_policy_turns_t s_turns = {.rounds = 1, .steps = 1};
+
 tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 {
-    TT_TRY(off_policy_check(config, train, &cfg->off, 1));
+    TT_TRY(off_policy_check(config, train, &cfg->off, s_turns));
     TT_TRY(s_check_quantiles(config, cfg));
     TT_TRY(s_check_epsilon(config, train, cfg));
     return s_check_priorities(config, train, cfg);
@@ -141,7 +143,7 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .quantiles = cfg->quantiles,
         .dueling = cfg->dueling};
     out->forwards = cfg->double_q ? 3 : 2; /* dqn_objective */
-    out->feed = off_policy_feed(train, &cfg->off, 1);
+    out->feed = off_policy_feed(train, &cfg->off, s_turns);
     out->feed.alpha = cfg->replay.prioritized ? cfg->replay.alpha : 0;
     out->feed.epsilon = cfg->replay.epsilon;
     out->feed.beta = cfg->replay.beta;

@@ -12,12 +12,12 @@ uint64_t off_policy_batch(const tt_train_cfg_t *train)
 }
 
 static tt_status_t s_check_steps(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns)
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns)
 {
     const uint32_t shards = train->learner.shards, wanted = (cfg->batch_size + shards / 2) / shards * shards;
     const uint64_t end = train->stop.env_steps;
-    const uint64_t most =
-        ((off_policy_batch(train) - 1) / cfg->train_every + 1) * cfg->gradient_steps * turns; /* of an update */
+    const uint64_t most = ((off_policy_batch(train) - 1) / (cfg->train_every * turns.rounds) + 1) *
+                          cfg->gradient_steps * turns.steps; /* of an update */
     if (cfg->batch_size % shards)
         return BAD("algorithm.batch_size",
             "%" PRIu32 " is no multiple of learner.shards %" PRIu32 " (%s); nearest: %" PRIu32, cfg->batch_size, shards,
@@ -118,14 +118,14 @@ static tt_status_t s_check_normalize(const tt_config_t *config, const tt_train_c
 }
 
 tt_status_t off_policy_check(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns)
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns)
 {
     TT_TRY(s_check_normalize(config, train));
     TT_TRY(s_check_steps(config, train, cfg, turns));
     return s_check_capacity(config, train, cfg);
 }
 
-tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns)
+tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns)
 {
     return (tt_feed_t){.source = TT_FEED_REPLAY,
         .capacity = cfg->capacity * s_row_bytes(train),
@@ -134,6 +134,6 @@ tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *c
         .save = cfg->save,
         .memory = (tt_memory_t)cfg->memory,
         .start = cfg->learning_starts,
-        .every = cfg->train_every,
-        .steps = cfg->gradient_steps * turns};
+        .every = cfg->train_every * turns.rounds,
+        .steps = cfg->gradient_steps * turns.steps};
 }

@@ -71,11 +71,16 @@ _Static_assert((uint64_t)OFF_POLICY_CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay h
             .resume = TT_CFG_FREE                                                                                      \
     }
 
+/*  How many optimiser steps so many gradient steps are: of networks that take turns. */
+typedef struct {
+    uint32_t rounds, steps;
+} off_policy_turns_t;
+
 /*  Rows of a batch. */
 uint64_t off_policy_batch(const tt_train_cfg_t *train);
-/*  Rules between these keys; turns: optimiser steps that a gradient step is. TT_CONFIG: with the origin of the key at fault. */
+/*  Rules between these keys. train_every times turns.rounds is within a uint32_t. TT_CONFIG: with the origin of the key at fault. */
 tt_status_t off_policy_check(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns);
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns);
 /*  All that is drawn is as likely as any other. Its bytes are `capacity` rows of what is stored of one: observation, mask, action, reward
  *  and both flags. */
-tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, uint32_t turns);
+tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns);

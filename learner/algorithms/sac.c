@@ -4,37 +4,25 @@
  *  A gradient step is two steps by turns: of the critics (odd), then of the actor and the weight. Each draws units of its own.
  *  Source:  Haarnoja et al. 2018, arXiv:1812.05905 (sac_loss.h). Defaults as Stable-Baselines3's SAC. docs/internals/sac.md.
  *  Parts:   sac_options (settings, rules, what it asks of collectors and of the replay), sac_objective and sac_loss (the losses and the
- *           draw), learner/replay (units, returns). */
-#include <math.h>
+ *           draw), twin (tables and what else is the same with TD3), learner/replay (units, returns). */
 #include <stdlib.h>
-#include <string.h>
 #include "common/base/mem.h"
-#include "common/base/rng.h"
 #include "common/base/vmath.h"
 #include "common/job/fit.h"
-#include "common/nn/math/activation.h"
 #include "learner/algorithm.h"
 #include "learner/algorithms/sac_objective.h"
 #include "learner/algorithms/sac_options.h"
-
-enum { ACTOR, CRITICS, GROUPS }; /* actor.groups */
+#include "learner/algorithms/twin.h"
 
 struct tt_algo {
     sac_cfg_t cfg;
-    uint64_t seed;
-    const tt_columns_t *columns; /* borrowed */
     tt_opt_spec_t opt;
-    tt_objective_t objective[GROUPS];
-    uint32_t numbers; /* of an action */
+    tt_objective_t objective[TWIN_GROUPS];
+    twin_tables_t tables;
 
-    /* the minibatch in hand */
-    float *action, *noise; /* [batch_size][numbers] */
-    float *stored;         /* [batch_size] rows of an action column */
-    sac_loss_t loss;
+    sac_loss_t loss; /* of the step in hand    */
     uint32_t trains; /* the group of that step */
-
-    double sums[GROUPS][TT_LOSS_STATS]; /* over the steps of the update that were seen */
-    uint32_t steps_seen[GROUPS];
+    twin_sums_t sums;
 };
 
 /* ---- settings ------------------------------------------------------------------------------------------------------- */
@@ -63,15 +51,10 @@ static tt_status_t s_create(
     const tt_net_spec_t net = tt_train_net(train, columns);
     tt_algo_t *self = tt_new0(sizeof *self);
     self->cfg = *(const sac_cfg_t *)cfg;
-    self->seed = train->seed;
-    self->columns = columns;
     self->opt = common_opt_spec(&self->cfg.off.common);
-    self->objective[CRITICS] = sac_critic_objective(&net);
-    self->objective[ACTOR] = sac_actor_objective(&net);
-    self->numbers = net.action;
-    self->action = tt_array0(tt_mul(self->cfg.off.batch_size, self->numbers), sizeof *self->action);
-    self->noise = tt_array0(tt_mul(self->cfg.off.batch_size, self->numbers), sizeof *self->noise);
-    self->stored = tt_array0(tt_mul(self->cfg.off.batch_size, self->numbers), sizeof *self->stored);
+    self->objective[TWIN_CRITICS] = sac_critic_objective(&net);
+    self->objective[TWIN_ACTOR] = sac_actor_objective(&net);
+    twin_tables_init(&self->tables, columns, train->seed, self->cfg.off.batch_size, net.action);
     *self_p = self;
     return TT_OK;
 }
@@ -81,9 +64,7 @@ static void s_destroy(tt_algo_t **self_p)
     tt_algo_t *self = *self_p;
     if (!self)
         return;
-    free(self->action);
-    free(self->noise);
-    free(self->stored);
+    twin_tables_free(&self->tables);
     free(self);
     *self_p = NULL;
 }
@@ -96,101 +77,46 @@ static const tt_opt_spec_t *s_opt(const tt_algo_t *self, uint32_t group)
 
 /* ---- optimiser steps ------------------------------------------------------------------------------------------------ */
 
-/*  Columns of the units' actions side by side, as the critics know them: what is stored is not yet squashed. */
-static void s_gather_actions(tt_algo_t *self, const tt_at_t *at)
-{
-    const replay_sample_t *sample = at->sample;
-    for (uint32_t c = 0, first = 0; c < self->columns->action_count; c++) {
-        const tt_column_t *column = &self->columns->at[self->columns->action + c];
-        replay_gather(at->replay, sample->unit, sample->units, REPLAY_AT, self->columns->action + c, self->stored);
-        for (uint32_t u = 0; u < sample->units; u++)
-            for (uint32_t e = 0; e < column->elements; e++)
-                self->action[(size_t)u * self->numbers + first + e] =
-                    tt_tanhf(self->stored[(size_t)u * column->elements + e]);
-        first += column->elements;
-    }
-}
-
-/*  Standard normals of step `total`, by position alone: every learner has the same. */
-static void s_draw_noise(tt_algo_t *self, uint64_t total, uint32_t units)
-{
-    for (uint32_t u = 0; u < units; u++)
-        for (uint32_t a = 0; a < self->numbers; a += 4) {
-            uint32_t word[4];
-            float z[4];
-            tt_draw(word, self->seed, TT_STREAM_DRAW, u, total << 16 | a / 4);
-            tt_normals(word, z);
-            for (uint32_t k = a; k < a + 4 && k < self->numbers; k++)
-                self->noise[(size_t)u * self->numbers + k] = z[k - a];
-        }
-}
-
 static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out)
 {
-    const common_cfg_t *common = &self->cfg.off.common;
-    const replay_sample_t *sample = at->sample;
-    const size_t row = self->numbers * sizeof(float);
-    TT_CHECK(sample->units == self->cfg.off.batch_size);
-    self->trains = at->total % SAC_STEPS ? ACTOR : CRITICS;
-    const bool critics = self->trains == CRITICS;
-    s_draw_noise(self, at->total, sample->units);
-    if (critics)
-        s_gather_actions(self, at);
-    self->loss = (sac_loss_t){.numbers = self->numbers,
-        .scale = 1 / (float)sample->units,
-        .target_entropy = sac_target_entropy(&self->cfg, self->numbers),
+    const off_policy_cfg_t *off = &self->cfg.off;
+    const float of_critics = self->cfg.critic_learning_rate;
+    const bool critics = at->total % SAC_STEPS == 0;
+    self->trains = critics ? TWIN_CRITICS : TWIN_ACTOR;
+    self->loss = (sac_loss_t){.of = {self->tables.numbers, 1 / (float)at->sample->units},
+        .target_entropy = sac_target_entropy(&self->cfg, self->tables.numbers),
         .tuned = self->cfg.tune_entropy};
     *out = (tt_minibatch_t){
-        .rows = sample->units,
         .objective = &self->objective[self->trains],
         .params = &self->loss,
         .params_size = sizeof self->loss,
-        .inputs = SAC_INPUTS,
-        .input = {[SAC_IN_ACTION] = {self->action, critics ? row : 0, false},
-            [SAC_IN_NOISE] = {self->noise, row, false},
-            [SAC_IN_RETURN] = {sample->ret, sizeof *sample->ret, false},
-            [SAC_IN_DISCOUNT] = {sample->discount, sizeof *sample->discount, false},
-            [SAC_IN_WEIGHT] = {sample->weight, sizeof *sample->weight, false}},
-        .train = 1u << self->trains,
-        .lr = {[ACTOR] = common->learning_rate,
-            [CRITICS] = self->cfg.critic_learning_rate > 0 ? self->cfg.critic_learning_rate : common->learning_rate},
         .blends = critics,
-        .blend = {{.to = 1, .from = 0, .groups = 1u << CRITICS, .tau = self->cfg.off.tau}},
+        .blend = {{.to = 1, .from = 0, .groups = 1u << TWIN_CRITICS, .tau = off->tau}},
     };
+    twin_describe(
+        &self->tables, at, self->trains, critics && of_critics > 0 ? of_critics : off->common.learning_rate, out);
     return TT_OK;
 }
 
 static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
 {
-    const uint32_t group = self->trains;
     (void)norm;
-    if (step == 0)
-        memset(self->steps_seen, 0, sizeof self->steps_seen);
-    for (int i = 0; i < TT_LOSS_STATS; i++)
-        self->sums[group][i] = (self->steps_seen[group] ? self->sums[group][i] : 0) + (double)stats[i];
-    self->steps_seen[group]++;
+    twin_sums_add(&self->sums, step, self->trains, stats);
     return false;
 }
 
 /*  Means over the steps of the update. */
 static void s_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
 {
-    static const struct {
-        uint32_t group, stat;
-        const char *name;
-    } known[] = {
-        {CRITICS, SAC_CRITIC_LOSS, "losses/critic_loss"},
-        {CRITICS, SAC_Q, "losses/q_values"},
-        {CRITICS, SAC_TARGET, "losses/target_q_values"},
-        {ACTOR, SAC_ACTOR_LOSS, "losses/actor_loss"},
-        {ACTOR, SAC_ALPHA_LOSS, "losses/entropy_coef_loss"},
-        {ACTOR, SAC_ALPHA, "losses/entropy_coef"},
-        {ACTOR, SAC_ENTROPY, "losses/entropy"},
+    static const twin_metric_t known[] = {
+        TWIN_CRITICS_METRICS,
+        {TWIN_ACTOR, SAC_ACTOR_LOSS, "losses/actor_loss"},
+        {TWIN_ACTOR, SAC_ALPHA_LOSS, "losses/entropy_coef_loss"},
+        {TWIN_ACTOR, SAC_ALPHA, "losses/entropy_coef"},
+        {TWIN_ACTOR, SAC_ENTROPY, "losses/entropy"},
     };
     emit(ctx, "charts/learning_rate", (double)self->cfg.off.common.learning_rate);
-    for (size_t i = 0; i < TT_COUNT(known); i++)
-        if (self->steps_seen[known[i].group])
-            emit(ctx, known[i].name, self->sums[known[i].group][known[i].stat] / self->steps_seen[known[i].group]);
+    twin_sums_emit(&self->sums, known, TT_COUNT(known), emit, ctx);
 }
 
 const tt_algorithm_t tt_algorithm_sac = {

@@ -12,32 +12,19 @@
  *  Threads: pure; called from the device's threads. */
 #pragma once
 #include <stdbool.h>
-#include "common/nn/loss.h"
-
-/*  The tables that all of them read, by position in the minibatch. */
-enum {
-    SAC_IN_ACTION,   /* [numbers] floats: y of the row's action    */
-    SAC_IN_NOISE,    /* [numbers] floats: z, standard normals      */
-    SAC_IN_RETURN,   /* float, of both                             */
-    SAC_IN_DISCOUNT, /* of what follows                            */
-    SAC_IN_WEIGHT,   /* of a unit, so that the sum is a mean over the replay */
-    SAC_INPUTS
-};
+#include "learner/algorithms/twin_loss.h"
 
 /*  The parameters of the losses and the draw. */
 typedef struct {
-    uint32_t numbers; /* of an action: a head has as many means, then as many log deviations */
-    float scale;      /* 1 / units                                                           */
+    twin_loss_t of; /* numbers: a head has as many means, then as many log deviations */
     float target_entropy;
     bool tuned; /* the entropy's weight is trained */
 } sac_loss_t;
 
-/*  Places in the statistics; each is a mean over the minibatch once all shards are summed. */
-enum { SAC_CRITIC_LOSS, SAC_Q, SAC_TARGET, SAC_CRITIC_STATS };
+/*  Places in the statistics of the actor's loss; each is a mean over the minibatch once all shards are summed. */
 enum { SAC_ACTOR_LOSS, SAC_ALPHA_LOSS, SAC_ALPHA, SAC_ENTROPY /* -log pi */, SAC_ACTOR_STATS };
 
-/*  The stages of both objectives; the first is drawn from. */
-enum { SAC_NEXT, SAC_Q1_NEXT, SAC_Q2_NEXT, SAC_Q1_AT, SAC_Q2_AT, SAC_CRITIC_STAGES };
+/*  The stages of its objective; the first is drawn from. */
 enum { SAC_ACTOR, SAC_Q1, SAC_Q2, SAC_ACTOR_STAGES };
 
 #ifndef __cplusplus /* there they are a card's */

@@ -2,14 +2,14 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include "learner/algorithms/twin.h"
 
 #define AT(member)    offsetof(sac_cfg_t, member)
 #define BAD(key, ...) COMMON_BAD(config, key, __VA_ARGS__)
 
 const tt_cfg_field_t sac_fields[] = {
     COMMON_LEARNING_RATE("3e-4"),
-    {"algorithm.critic_learning_rate", TT_CFG_F32, AT(critic_learning_rate), "0", 0, 1,
-        .help = "of the critics; 0 = algorithm.learning_rate", .resume = TT_CFG_GIVEN},
+    TWIN_CRITIC_LEARNING_RATE(AT(critic_learning_rate)),
     COMMON_GAMMA(TT_CFG_FIXED), /* the replay holds returns that were discounted by it */
     OFF_POLICY_BATCH_SIZE("256"),
     OFF_POLICY_N_STEP,
@@ -29,9 +29,11 @@ const tt_cfg_field_t sac_fields[] = {
     {0},
 };
 
+static const off_policy_turns_t s_turns = {.rounds = 1, .steps = SAC_STEPS};
+
 tt_status_t sac_check(const tt_config_t *config, const tt_train_cfg_t *train, const sac_cfg_t *cfg)
 {
-    TT_TRY(off_policy_check(config, train, &cfg->off, SAC_STEPS));
+    TT_TRY(off_policy_check(config, train, &cfg->off, s_turns));
     if (cfg->entropy_coef <= 0)
         return BAD("algorithm.entropy_coef", "0, of which there is no logarithm: say a small number, as 1e-6");
     if (!cfg->tune_entropy && !isnan(cfg->target_entropy))
@@ -44,8 +46,8 @@ void sac_shape(const tt_train_cfg_t *train, const sac_cfg_t *cfg, tt_shape_t *ou
 {
     out->actor = (tt_actor_t){
         .kind = TT_ACT_SQUASHED, .squash = true, .state_std = true, .random_rows = cfg->off.learning_starts};
-    snprintf(out->actor.groups, sizeof out->actor.groups, "actor: actor, critics: q1");
-    out->feed = off_policy_feed(train, &cfg->off, SAC_STEPS);
+    snprintf(out->actor.groups, sizeof out->actor.groups, TWIN_GROUPS_TEXT);
+    out->feed = off_policy_feed(train, &cfg->off, s_turns);
     out->sets = 2;
     out->forwards = 4; /* of both objectives, a step */
 }

@@ -319,17 +319,17 @@ static void sac_is_the_same(void **state)
     }
     for (uint32_t form = 0; form < 4; form++) {
         const bool actor = form & 1;
-        const sac_loss_t params = {NUMBERS, 1.0f / ROWS, -NUMBERS, (form & 2) != 0};
+        const sac_loss_t params = {{NUMBERS, 1.0f / ROWS}, -NUMBERS, (form & 2) != 0};
         s_compare(&(case_t){.loss = actor ? sac_actor_loss : sac_critic_loss,
             .kernel = actor ? tt_cuda_loss_sac_actor : tt_cuda_loss_sac_critic,
             .params = &params,
             .params_size = sizeof params,
             .input = {action, noise, ret, discount, weight},
             .bytes = {sizeof action, sizeof noise, sizeof ret, sizeof discount, sizeof weight},
-            .stages = actor ? SAC_ACTOR_STAGES : SAC_CRITIC_STAGES,
+            .stages = actor ? SAC_ACTOR_STAGES : TWIN_CRITIC_STAGES,
             .outs = {2 * NUMBERS, 1, 1, 1, 1},
             .log_std = actor,
-            .trained = actor ? 1 << SAC_ACTOR | 1 << SAC_Q1 | 1 << SAC_Q2 : 1 << SAC_Q1_AT | 1 << SAC_Q2_AT,
+            .trained = actor ? 1 << SAC_ACTOR | 1 << SAC_Q1 | 1 << SAC_Q2 : 1 << TWIN_Q1_AT | 1 << TWIN_Q2_AT,
             .draw = sac_draw,
             .back = actor ? sac_draw_back : NULL,
             .kernels = {actor ? tt_cuda_draw_sac_actor : tt_cuda_draw_sac_critic, tt_cuda_draw_back_sac_actor}});

@@ -172,7 +172,7 @@ static void test_shape(void **state)
     assert_int_equal(shape.feed.capacity, 100000 * (4 * 4 + 2 * 4 + 4 + 1 + 1));
     assert_true(!shape.feed.save && shape.feed.memory == TT_MEMORY_HOST);
     assert_true(shape.feed.alpha == 0 && shape.ride == 0 && shape.sets == 2);
-    assert_int_equal(2 * shape.forwards, (int)SAC_CRITIC_STAGES + (int)SAC_ACTOR_STAGES);
+    assert_int_equal(2 * shape.forwards, (int)TWIN_CRITIC_STAGES + (int)SAC_ACTOR_STAGES);
 }
 
 /*  The network that it asks for: deviations beside the means, critics in a group of their own. */
@@ -360,15 +360,15 @@ static tt_minibatch_t s_describe(stage_t *self, uint64_t total, uint32_t step)
 static void s_check_inputs(const stage_t *self, const tt_minibatch_t *m, bool critics)
 {
     const size_t row = NUMBERS * sizeof(float);
-    assert_int_equal(m->inputs, SAC_INPUTS);
-    assert_int_equal(m->input[SAC_IN_ACTION].bytes, critics ? row : 0);
-    assert_int_equal(m->input[SAC_IN_NOISE].bytes, row);
-    assert_ptr_equal(m->input[SAC_IN_RETURN].at, self->sample.ret);
-    assert_ptr_equal(m->input[SAC_IN_DISCOUNT].at, self->sample.discount);
-    assert_ptr_equal(m->input[SAC_IN_WEIGHT].at, self->sample.weight);
+    assert_int_equal(m->inputs, TWIN_INPUTS);
+    assert_int_equal(m->input[TWIN_IN_ACTION].bytes, critics ? row : 0);
+    assert_int_equal(m->input[TWIN_IN_NOISE].bytes, row);
+    assert_ptr_equal(m->input[TWIN_IN_RETURN].at, self->sample.ret);
+    assert_ptr_equal(m->input[TWIN_IN_DISCOUNT].at, self->sample.discount);
+    assert_ptr_equal(m->input[TWIN_IN_WEIGHT].at, self->sample.weight);
     for (uint32_t i = 0; i < m->inputs; i++)
         assert_false(m->input[i].single);
-    assert_true(m->input[SAC_IN_RETURN].bytes == sizeof(float) && m->input[SAC_IN_DISCOUNT].bytes == sizeof(float));
+    assert_true(m->input[TWIN_IN_RETURN].bytes == sizeof(float) && m->input[TWIN_IN_DISCOUNT].bytes == sizeof(float));
 }
 
 static void s_check_step(const stage_t *self, const tt_minibatch_t *m, bool critics)
@@ -384,7 +384,7 @@ static void s_check_step(const stage_t *self, const tt_minibatch_t *m, bool crit
             blend.to == 1 && blend.from == 0 && blend.groups == 1u << CRITICS && blend.tau == self->cfg.off.tau);
     }
     assert_int_equal(m->params_size, sizeof *loss);
-    assert_true(loss->numbers == NUMBERS && loss->scale == 1.0f / 64);
+    assert_true(loss->of.numbers == NUMBERS && loss->of.scale == 1.0f / 64);
     assert_true(loss->target_entropy == -NUMBERS && loss->tuned == self->cfg.tune_entropy);
     s_check_inputs(self, m, critics);
 }
@@ -435,7 +435,7 @@ static void test_stored_actions_are_squashed(void **state)
     s_open(&stage, "algorithm: {batch_size: 64}\n");
     for (uint64_t total = 0; total < 8; total += 2) {
         const tt_minibatch_t m = s_describe(&stage, total, 0);
-        const float *action = m.input[SAC_IN_ACTION].at;
+        const float *action = m.input[TWIN_IN_ACTION].at;
         for (uint32_t u = 0; u < m.rows; u++)
             for (uint32_t a = 0; a < NUMBERS; a++) {
                 const bool leg = a >= ARM;
@@ -486,7 +486,7 @@ static void test_the_same_step_twice(void **state)
 static void s_take_noise(stage_t *stage, uint64_t total, float *out)
 {
     const tt_minibatch_t m = s_describe(stage, total, 0);
-    memcpy(out, m.input[SAC_IN_NOISE].at, m.rows * m.input[SAC_IN_NOISE].bytes);
+    memcpy(out, m.input[TWIN_IN_NOISE].at, m.rows * m.input[TWIN_IN_NOISE].bytes);
 }
 
 /*  No number of a row comes again at its place in another row, step or seed; with 24 bits a few may. */
@@ -585,7 +585,7 @@ static void s_learn(stage_t *stage, uint64_t total, uint32_t step, float critic,
     const float norm[GROUPS] = {1, 1};
     s_describe(stage, total, step);
     assert_false(s_sac()->after(
-        stage->algo, step, (float[TT_LOSS_STATS]){[SAC_CRITIC_LOSS] = critic, [SAC_Q] = critic + 1}, norm));
+        stage->algo, step, (float[TT_LOSS_STATS]){[TWIN_CRITIC_LOSS] = critic, [TWIN_Q] = critic + 1}, norm));
     s_describe(stage, total + 1, step + 1);
     assert_false(s_sac()->after(stage->algo, step + 1,
         (float[TT_LOSS_STATS]){[SAC_ACTOR_LOSS] = actor, [SAC_ALPHA] = 0.5f, [SAC_ENTROPY] = -3}, norm));
@@ -601,7 +601,7 @@ static void test_what_it_reports(void **state)
     s_learn(&stage, 0, 0, 1, 10);
     s_learn(&stage, 2, 2, 2, 30);
     said_t said = s_say(stage.algo);
-    assert_int_equal(said.count, 1 + (int)SAC_CRITIC_STATS + (int)SAC_ACTOR_STATS);
+    assert_int_equal(said.count, 1 + (int)TWIN_CRITIC_STATS + (int)SAC_ACTOR_STATS);
     assert_true(said.critic == 1.5 && said.q == 2.5 && said.actor == 20 && said.alpha == 0.5 && said.entropy == -3);
     s_learn(&stage, 4, 0, 7, 8);
     said = s_say(stage.algo);

@@ -60,7 +60,7 @@ static void s_fill(case_t *c, bool critic, uint32_t numbers, uint32_t first, uin
     c->numbers = numbers;
     c->rows = rows;
     c->log_alpha = -0.7f;
-    c->loss = (sac_loss_t){.numbers = numbers, .scale = 1.0f / UNITS, .target_entropy = -1.5f, .tuned = true};
+    c->loss = (sac_loss_t){.of = {numbers, 1.0f / UNITS}, .target_entropy = -1.5f, .tuned = true};
     s_fill_units(c);
     for (uint32_t r = 0; r < rows; r++) {
         const uint32_t i = c->position[r] = ((first + r) * 11 + 3) % UNITS;
@@ -97,13 +97,13 @@ static tt_loss_block_t s_block(case_t *c)
     if (c->critic)
         return (tt_loss_block_t){.rows = c->rows,
             .row = c->position,
-            .head = {[SAC_NEXT] = c->head,
-                [SAC_Q1_NEXT] = c->next[FIRST],
-                [SAC_Q2_NEXT] = c->next[SECOND],
-                [SAC_Q1_AT] = c->q[FIRST],
-                [SAC_Q2_AT] = c->q[SECOND]},
-            .d_head = {[SAC_Q1_AT] = c->d_q[FIRST], [SAC_Q2_AT] = c->d_q[SECOND]},
-            .log_std = {[SAC_NEXT] = &c->log_alpha},
+            .head = {[TWIN_NEXT] = c->head,
+                [TWIN_Q1_NEXT] = c->next[FIRST],
+                [TWIN_Q2_NEXT] = c->next[SECOND],
+                [TWIN_Q1_AT] = c->q[FIRST],
+                [TWIN_Q2_AT] = c->q[SECOND]},
+            .d_head = {[TWIN_Q1_AT] = c->d_q[FIRST], [TWIN_Q2_AT] = c->d_q[SECOND]},
+            .log_std = {[TWIN_NEXT] = &c->log_alpha},
             .stats = c->stats};
     return (tt_loss_block_t){.rows = c->rows,
         .row = c->position,
@@ -118,10 +118,10 @@ typedef enum { DRAW, LOSS, BACK } call_t;
 
 static void s_call(case_t *c, call_t call)
 {
-    const void *input[TT_INPUTS_MAX] = {[SAC_IN_NOISE] = c->noise,
-        [SAC_IN_RETURN] = c->ret,
-        [SAC_IN_DISCOUNT] = c->discount,
-        [SAC_IN_WEIGHT] = c->weight};
+    const void *input[TT_INPUTS_MAX] = {[TWIN_IN_NOISE] = c->noise,
+        [TWIN_IN_RETURN] = c->ret,
+        [TWIN_IN_DISCOUNT] = c->discount,
+        [TWIN_IN_WEIGHT] = c->weight};
     const tt_objective_t objective = s_objective(c);
     tt_loss_block_t block = s_block(c);
     if (call == LOSS) {
@@ -268,7 +268,7 @@ static float s_entropy_at(case_t *c, float u, float log_std, float z)
 {
     memset(c, 0, sizeof *c);
     s_fill(c, false, 1, 0, 1);
-    c->loss.scale = 1;
+    c->loss.of.scale = 1;
     c->weight[c->position[0]] = 1;
     c->noise[c->position[0]] = z;
     c->head[TT_BLOCK] = log_std;
@@ -303,9 +303,9 @@ static void s_expect_critics(const case_t *c, double *stats)
 {
     for (uint32_t r = 0; r < c->rows; r++) {
         const double first = (double)c->q[FIRST][r], second = (double)c->q[SECOND][r], target = s_target(c, r);
-        stats[SAC_CRITIC_LOSS] += s_critics_loss(first, second, target) * s_w(c, r);
-        stats[SAC_Q] += (first + second) / 2 * s_w(c, r);
-        stats[SAC_TARGET] += target * s_w(c, r);
+        stats[TWIN_CRITIC_LOSS] += s_critics_loss(first, second, target) * s_w(c, r);
+        stats[TWIN_Q] += (first + second) / 2 * s_w(c, r);
+        stats[TWIN_TARGET] += target * s_w(c, r);
     }
 }
 
@@ -341,11 +341,11 @@ static void test_critics_values_and_slopes(void **state)
     for (size_t i = 0; i < TT_COUNT(numbers_of); i++)
         for (size_t k = 0; k < TT_COUNT(rows_of); k++) {
             case_t c = {0};
-            double expected[SAC_CRITIC_STATS] = {0};
+            double expected[TWIN_CRITIC_STATS] = {0};
             s_fill(&c, true, numbers_of[i], 0, rows_of[k]);
             s_call(&c, LOSS);
             s_expect_critics(&c, expected);
-            s_check_stats(&c, expected, SAC_CRITIC_STATS);
+            s_check_stats(&c, expected, TWIN_CRITIC_STATS);
             s_check_critics_slopes(&c);
         }
 }
@@ -357,7 +357,7 @@ static void s_one(case_t *c, bool critic)
     s_fill(c, critic, 3, 0, 1);
     for (uint32_t a = 0; a < c->numbers; a++)
         c->head[(c->numbers + a) * TT_BLOCK] = (float)a / 4 - 0.5f;
-    c->loss.scale = 1;
+    c->loss.of.scale = 1;
     c->weight[c->position[0]] = 1;
     c->ret[c->position[0]] = 0;
     c->discount[c->position[0]] = 0.97f;
@@ -374,7 +374,7 @@ static void test_the_lesser_target_counts(void **state)
         c.next[SECOND][0] = next[i][SECOND];
         s_call(&c, LOSS);
         const double soft = -3 - exp((double)c.log_alpha) * s_log_prob_of(&c, 0);
-        assert_near(c.stats[SAC_TARGET], 0.97 * soft, 1e-5);
+        assert_near(c.stats[TWIN_TARGET], 0.97 * soft, 1e-5);
     }
 }
 
@@ -393,9 +393,9 @@ static void test_where_nothing_follows_nothing_is_read(void **state)
     c.q[FIRST][0] = 2;
     c.q[SECOND][0] = -1;
     s_call(&c, LOSS);
-    assert_true(c.stats[SAC_TARGET] == 0.5f && c.stats[SAC_Q] == 0.5f);
+    assert_true(c.stats[TWIN_TARGET] == 0.5f && c.stats[TWIN_Q] == 0.5f);
     assert_true(c.d_q[FIRST][0] == 1.5f && c.d_q[SECOND][0] == -1.5f);
-    assert_true(c.stats[SAC_CRITIC_LOSS] == 2.25f);
+    assert_true(c.stats[TWIN_CRITIC_LOSS] == 2.25f);
 }
 
 /* ---- the actor ------------------------------------------------------------------------------------------------------ */
@@ -592,7 +592,7 @@ static void test_statistics_are_means(void **state)
             memset(c.q, 0, sizeof c.q);
             memset(c.next, 0, sizeof c.next);
         }
-        s_check_stats(&c, expected, critic ? (int)SAC_CRITIC_STATS : (int)SAC_ACTOR_STATS);
+        s_check_stats(&c, expected, critic ? (int)TWIN_CRITIC_STATS : (int)SAC_ACTOR_STATS);
         if (critic)
             continue;
         assert_near(c.stats[SAC_ALPHA], exp((double)c.log_alpha), 1e-6);
@@ -613,7 +613,7 @@ static void test_the_critics_show_what_is_none(void **state)
         c.q[k][0] = NAN;
         s_call(&c, LOSS);
         assert_true(isnan(c.d_q[k][0]) && isfinite(c.d_q[!k][0]));
-        assert_true(isnan(c.stats[SAC_CRITIC_LOSS]) && isnan(c.stats[SAC_Q]));
+        assert_true(isnan(c.stats[TWIN_CRITIC_LOSS]) && isnan(c.stats[TWIN_Q]));
     }
     case_t first, second, mean, wide, alpha;
     case_t *const all[] = {&first, &second, &mean, &wide, &alpha};
@@ -627,7 +627,7 @@ static void test_the_critics_show_what_is_none(void **state)
     for (size_t i = 0; i < TT_COUNT(all); i++) {
         s_call(all[i], LOSS);
         assert_true(isnan(all[i]->d_q[FIRST][0]) && isnan(all[i]->d_q[SECOND][0]));
-        assert_true(isnan(all[i]->stats[SAC_CRITIC_LOSS]) && isnan(all[i]->stats[SAC_TARGET]));
+        assert_true(isnan(all[i]->stats[TWIN_CRITIC_LOSS]) && isnan(all[i]->stats[TWIN_TARGET]));
     }
 }
 

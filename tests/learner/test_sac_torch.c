@@ -245,8 +245,8 @@ static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, 
     assert_ok(c->sac->minibatch(c->algo, at, m));
     assert_int_equal(m->rows, c->h.units);
     assert_null(m->row);
-    assert_int_equal(m->input[SAC_IN_NOISE].bytes, c->h.A * sizeof(float));
-    m->input[SAC_IN_NOISE].at = s_take(c, (size_t)c->h.units * c->h.A, sizeof(float));
+    assert_int_equal(m->input[TWIN_IN_NOISE].bytes, c->h.A * sizeof(float));
+    m->input[TWIN_IN_NOISE].at = s_take(c, (size_t)c->h.units * c->h.A, sizeof(float));
     assert_ok(tt_objective_check(m->objective, tt_net_spec(c->model.net)));
     assert_ok(
         compute_gradients(c->compute, m, &(compute_units_t){.rows = {p->obs[TT_AT], p->obs[TT_NEXT]}}, 0, SHARDS));

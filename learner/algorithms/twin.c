@@ -1,0 +1,112 @@
+#include "learner/algorithms/twin.h"
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/base/rng.h"
+#include "common/base/vmath.h"
+#include "common/nn/math/activation.h"
+
+tt_objective_t twin_critic_objective(
+    const tt_net_spec_t *net, const char *name, uint8_t actor_set, tt_loss_fn loss, tt_draw_fn draw)
+{
+    const uint8_t actor = (uint8_t)tt_net_tower(net, "actor"), q1 = (uint8_t)tt_net_tower(net, "q1"),
+                  q2 = (uint8_t)tt_net_tower(net, "q2");
+    return (tt_objective_t){
+        .name = name,
+        .stages = TWIN_CRITIC_STAGES,
+        .stage = {[TWIN_NEXT] = {.tower = actor, .set = actor_set, .frame = TT_NEXT},
+            [TWIN_Q1_NEXT] = {.tower = q1, .set = 1, .frame = TT_NEXT, .action = TT_ACTION_DRAWN},
+            [TWIN_Q2_NEXT] = {.tower = q2, .set = 1, .frame = TT_NEXT, .action = TT_ACTION_DRAWN},
+            [TWIN_Q1_AT] = {.tower = q1, .frame = TT_AT, .action = TT_ACTION_GIVEN, .grad = true},
+            [TWIN_Q2_AT] = {.tower = q2, .frame = TT_AT, .action = TT_ACTION_GIVEN, .grad = true}},
+        .loss = loss,
+        .given = TWIN_IN_ACTION,
+        .source = TWIN_NEXT,
+        .draw = draw,
+    };
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------------------------- */
+
+void twin_tables_init(twin_tables_t *self, const tt_columns_t *columns, uint64_t seed, uint32_t units, uint32_t numbers)
+{
+    const size_t floats = tt_mul(units, numbers);
+    *self = (twin_tables_t){.columns = columns, .seed = seed, .units = units, .numbers = numbers};
+    self->action = tt_array0(floats, sizeof *self->action);
+    self->noise = tt_array0(floats, sizeof *self->noise);
+    self->stored = tt_array0(floats, sizeof *self->stored);
+}
+
+void twin_tables_free(twin_tables_t *self)
+{
+    free(self->action);
+    free(self->noise);
+    free(self->stored);
+}
+
+/*  Columns of the units' actions side by side, as the critics know them: what is stored is not yet squashed. */
+static void s_gather_actions(twin_tables_t *self, const tt_at_t *at)
+{
+    const replay_sample_t *sample = at->sample;
+    for (uint32_t c = 0, first = 0; c < self->columns->action_count; c++) {
+        const tt_column_t *column = &self->columns->at[self->columns->action + c];
+        replay_gather(at->replay, sample->unit, sample->units, REPLAY_AT, self->columns->action + c, self->stored);
+        for (uint32_t u = 0; u < sample->units; u++)
+            for (uint32_t e = 0; e < column->elements; e++)
+                self->action[(size_t)u * self->numbers + first + e] =
+                    tt_tanhf(self->stored[(size_t)u * column->elements + e]);
+        first += column->elements;
+    }
+}
+
+/*  Standard normals of step `total`, by position alone: every learner has the same. */
+static void s_draw_noise(twin_tables_t *self, uint64_t total)
+{
+    for (uint32_t u = 0; u < self->units; u++)
+        for (uint32_t a = 0; a < self->numbers; a += 4) {
+            uint32_t word[4];
+            float z[4];
+            tt_draw(word, self->seed, TT_STREAM_DRAW, u, total << 16 | a / 4);
+            tt_normals(word, z);
+            for (uint32_t k = a; k < a + 4 && k < self->numbers; k++)
+                self->noise[(size_t)u * self->numbers + k] = z[k - a];
+        }
+}
+
+void twin_describe(twin_tables_t *self, const tt_at_t *at, uint32_t group, float rate, tt_minibatch_t *out)
+{
+    const replay_sample_t *sample = at->sample;
+    const size_t row = self->numbers * sizeof(float);
+    const bool critics = group == TWIN_CRITICS;
+    TT_CHECK(sample->units == self->units);
+    s_draw_noise(self, at->total);
+    if (critics)
+        s_gather_actions(self, at);
+    out->rows = sample->units;
+    out->inputs = TWIN_INPUTS;
+    out->input[TWIN_IN_ACTION] = (tt_input_t){self->action, critics ? row : 0, false};
+    out->input[TWIN_IN_NOISE] = (tt_input_t){self->noise, row, false};
+    out->input[TWIN_IN_RETURN] = (tt_input_t){sample->ret, sizeof *sample->ret, false};
+    out->input[TWIN_IN_DISCOUNT] = (tt_input_t){sample->discount, sizeof *sample->discount, false};
+    out->input[TWIN_IN_WEIGHT] = (tt_input_t){sample->weight, sizeof *sample->weight, false};
+    out->train = 1u << group;
+    out->lr[group] = rate;
+}
+
+/* ---- what is reported ------------------------------------------------------------------------------------------------ */
+
+void twin_sums_add(twin_sums_t *self, uint32_t step, uint32_t group, const float *stats)
+{
+    if (step == 0)
+        memset(self->seen, 0, sizeof self->seen);
+    for (int i = 0; i < TT_LOSS_STATS; i++)
+        self->sums[group][i] = (self->seen[group] ? self->sums[group][i] : 0) + (double)stats[i];
+    self->seen[group]++;
+}
+
+void twin_sums_emit(const twin_sums_t *self, const twin_metric_t *metric, size_t count, tt_metric_fn emit, void *ctx)
+{
+    for (size_t i = 0; i < count; i++)
+        if (self->seen[metric[i].group])
+            emit(ctx, metric[i].name, self->sums[metric[i].group][metric[i].stat] / self->seen[metric[i].group]);
+}
