@@ -24,8 +24,7 @@ const tt_algorithm_t *const *tt_algorithms(size_t *count)
 static const struct {
     const char *theirs, *ours;
 } s_kin[] = {
-    {"td3", "sac"}, /* for continuous actions */
-    {"ddpg", "sac"},
+    {"ddpg", "td3"}, /* for continuous actions */
     {"tqc", "sac"},
     {"redq", "sac"},
     {"crossq", "sac"},

@@ -94,7 +94,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
         .blend = {{.to = 1, .from = 0, .groups = 1u << TWIN_CRITICS, .tau = off->tau}},
     };
     twin_describe(
-        &self->tables, at, self->trains, critics && of_critics > 0 ? of_critics : off->common.learning_rate, out);
+        &self->tables, at, self->trains, critics && of_critics > 0 ? of_critics : off->common.learning_rate, true, out);
     return TT_OK;
 }
 

@@ -73,19 +73,20 @@ static void s_draw_noise(twin_tables_t *self, uint64_t total)
         }
 }
 
-void twin_describe(twin_tables_t *self, const tt_at_t *at, uint32_t group, float rate, tt_minibatch_t *out)
+void twin_describe(twin_tables_t *self, const tt_at_t *at, uint32_t group, float rate, bool draws, tt_minibatch_t *out)
 {
     const replay_sample_t *sample = at->sample;
     const size_t row = self->numbers * sizeof(float);
     const bool critics = group == TWIN_CRITICS;
     TT_CHECK(sample->units == self->units);
-    s_draw_noise(self, at->total);
+    if (draws)
+        s_draw_noise(self, at->total);
     if (critics)
         s_gather_actions(self, at);
     out->rows = sample->units;
     out->inputs = TWIN_INPUTS;
     out->input[TWIN_IN_ACTION] = (tt_input_t){self->action, critics ? row : 0, false};
-    out->input[TWIN_IN_NOISE] = (tt_input_t){self->noise, row, false};
+    out->input[TWIN_IN_NOISE] = (tt_input_t){self->noise, draws ? row : 0, false};
     out->input[TWIN_IN_RETURN] = (tt_input_t){sample->ret, sizeof *sample->ret, false};
     out->input[TWIN_IN_DISCOUNT] = (tt_input_t){sample->discount, sizeof *sample->discount, false};
     out->input[TWIN_IN_WEIGHT] = (tt_input_t){sample->weight, sizeof *sample->weight, false};

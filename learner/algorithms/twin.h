@@ -34,9 +34,9 @@ typedef struct {
 void twin_tables_init(
     twin_tables_t *self, const tt_columns_t *columns, uint64_t seed, uint32_t units, uint32_t numbers);
 void twin_tables_free(twin_tables_t *self);
-/*  A step of one of the groups, critics or the actor: tables, the group and its rate. Noise is a function of seed, at->total and position; actions
- *  are the critics' alone. What else is in *out stays. */
-void twin_describe(twin_tables_t *self, const tt_at_t *at, uint32_t group, float rate, tt_minibatch_t *out);
+/*  A step of one of the groups, critics or the actor: tables, the group and its rate. Noise, of one that draws, is a function of seed, at->total and
+ *  position; actions are the critics' alone. What else is in *out stays. */
+void twin_describe(twin_tables_t *self, const tt_at_t *at, uint32_t group, float rate, bool draws, tt_minibatch_t *out);
 
 /*  Statistics over the steps of the update that were seen last, by group. */
 typedef struct {

@@ -2,6 +2,7 @@
  *
  *  Threads: pure. */
 #pragma once
+#include <stdbool.h>
 #include "learner/algorithms/block.h"
 #include "learner/algorithms/twin_loss.h"
 

@@ -221,7 +221,8 @@ expect 64 "no option '--torch'" "$TUTTI" export nothing --torch x
 ! grep -q 'did you mean' err || fail "--torch: $(cat err)"
 expect 78 "no algorithm 'impala'; nearest in kind is 'ppo', proximal policy optimisation (on-policy; any actions); \`tutti algorithms\` lists them" \
     "$TUTTI" check good.yaml --set algorithm.name=impala
-expect 78 "no algorithm 'TD3'; nearest in kind is 'sac', " "$TUTTI" check good.yaml --set algorithm.name=TD3
+expect 78 "no algorithm 'DDPG'; nearest in kind is 'td3', " "$TUTTI" check good.yaml --set algorithm.name=DDPG
+expect 78 "no algorithm 'tqc'; nearest in kind is 'sac', " "$TUTTI" check good.yaml --set algorithm.name=tqc
 expect 66 "no algorithm 'Rainbow'; nearest in kind is 'dqn', " "$TUTTI" algorithms Rainbow
 expect 66 "no algorithm 'PPO' (did you mean 'ppo'?)" "$TUTTI" algorithms PPO
 

@@ -12,6 +12,7 @@
 #include "learner/algorithms/sac_objective.h"
 #include "learner/algorithms/sac_options.h"
 #include "tests/learner/near.h"
+#include "tests/learner/twin_stage.h"
 #include "tests/test.h"
 
 enum { ACTOR, CRITICS, GROUPS };
@@ -23,29 +24,16 @@ static const tt_algorithm_t *s_sac(void)
     return found;
 }
 
+static const tt_actor_t s_acts = {.kind = TT_ACT_SQUASHED, .squash = true, .state_std = true};
+
 static tt_train_cfg_t s_train(void)
 {
-    return (tt_train_cfg_t){.num_envs = 4,
-        .num_steps = 8,
-        .learner.shards = 2,
-        .seed = 1,
-        .stop.env_steps = 50000,
-        .network.hidden = {2, {8, 8}},
-        .space = {.obs = "float32[4]", .action = "float32[2]"},
-        .actor = {.kind = TT_ACT_SQUASHED, .squash = true, .state_std = true}};
+    return twin_train(s_acts);
 }
 
 static tt_status_t s_read(const char *yaml, const tt_train_cfg_t *train, sac_cfg_t *cfg)
 {
-    tt_config_t *config = NULL;
-    assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "test.yaml"));
-    tt_status_t status = tt_config_claim(config, s_sac()->fields, cfg);
-    if (status == TT_OK)
-        status = tt_config_finish(config);
-    if (status == TT_OK)
-        status = tt_algorithm_check(s_sac(), config, train, cfg);
-    tt_config_destroy(&config);
-    return status;
+    return twin_read("sac", yaml, train, cfg);
 }
 
 /*  As Stable-Baselines3's SAC. */
@@ -70,10 +58,7 @@ static void test_defaults(void **state)
 
 static void s_refused(const char *yaml, const tt_train_cfg_t *train, const char *first, const char *second)
 {
-    sac_cfg_t cfg;
-    assert_int_equal(s_read(yaml, train, &cfg), TT_CONFIG);
-    if (!strstr(tt_err_text(), first) || !strstr(tt_err_text(), second))
-        fail_msg("%s: '%s' has not '%s' and '%s'", yaml, tt_err_text(), first, second);
+    twin_refused("sac", yaml, train, first, second);
 }
 
 static void test_what_is_refused(void **state)
@@ -257,125 +242,18 @@ static void test_target_entropy(void **state)
 
 /* ---- its steps ------------------------------------------------------------------------------------------------------ */
 
-enum { ARM = 2, LEG = 3, NUMBERS = ARM + LEG, BATCHES = 3 };
-static const char s_two_boxes[] = "{arm: float32[2], leg: float32[3]}";
+enum { ARM = TWIN_ARM, NUMBERS = TWIN_NUMBERS };
 
-/*  An instance, and a replay with actions by formula. */
-typedef struct {
-    tt_train_cfg_t train;
-    sac_cfg_t cfg;
-    tt_columns_t *columns;
-    replay_t *replay;
-    tt_algo_t *algo;
-    replay_sample_t sample; /* units that were drawn last */
-} stage_t;
-
-/*  Number e of action column c of a unit, as stored. */
-static float s_stored(uint64_t unit, uint32_t c, uint32_t e)
+static void s_open(twin_stage_t *self, const char *yaml)
 {
-    uint32_t word[4];
-    tt_draw(word, 3, TT_STREAM_TEST, c * 100 + e, unit);
-    return 12 * tt_unit_f32(word[0]) - 6;
+    twin_stage_open(self, "sac", s_acts, yaml);
 }
 
-static void s_fill_actions(const stage_t *self, uint64_t first, tt_segment_t *at)
-{
-    for (uint32_t c = 0; c < self->columns->action_count; c++) {
-        const uint32_t column = self->columns->action + c, elements = self->columns->at[column].elements;
-        for (uint32_t row = 0; row < self->train.num_envs * self->train.num_steps; row++)
-            for (uint32_t e = 0; e < elements; e++)
-                ((float *)at->column[column])[row * elements + e] = s_stored(first + row, c, e);
-    }
-}
-
-static void s_fill_replay(stage_t *self)
-{
-    const tt_columns_t *columns = self->columns;
-    const uint32_t N = self->train.num_envs, T = self->train.num_steps;
-    const replay_cfg_t cfg = {.columns = columns,
-        .store = (1ull << columns->reward) - 1,
-        .N = N,
-        .T = T,
-        .capacity = 1 << 20,
-        .stripes = self->train.learner.shards,
-        .ahead = 1,
-        .gamma = 0.99,
-        .stack = 1,
-        .seed = 1};
-    tt_segment_t at = {.age = tt_array0(N, sizeof(uint32_t))};
-    for (uint32_t c = 0; c <= columns->truncated; c++) {
-        at.column[c] = tt_array0(N * T, columns->at[c].bytes);
-        at.last[c] = columns->at[c].keep ? tt_array0(N, columns->at[c].bytes) : NULL;
-    }
-    assert_ok(replay_new(&self->replay, &cfg));
-    for (uint32_t b = 0; b < BATCHES; b++) {
-        for (uint32_t e = 0; e < N; e++)
-            at.age[e] = b * T;
-        s_fill_actions(self, (uint64_t)b * T * N, &at);
-        assert_ok(replay_insert(self->replay, b, &(replay_part_t){.at = &at, .E = N, .count = N}, 1, NULL));
-    }
-    for (uint32_t c = 0; c <= columns->truncated; c++) {
-        free(at.column[c]);
-        free(at.last[c]);
-    }
-    free(at.age);
-}
-
-static void s_open(stage_t *self, const char *yaml)
-{
-    *self = (stage_t){.train = s_train()};
-    strcpy(self->train.space.action, s_two_boxes);
-    assert_ok(s_read(yaml, &self->train, &self->cfg));
-    assert_ok(tt_train_columns(&self->columns, &self->train));
-    assert_int_equal(self->columns->action_count, 2);
-    assert_ok(s_sac()->create(&self->algo, &self->train, self->columns, &self->cfg));
-    s_fill_replay(self);
-}
-
-static void s_close(stage_t *self)
-{
-    s_sac()->destroy(&self->algo);
-    assert_null(self->algo);
-    s_sac()->destroy(&self->algo);
-    replay_destroy(&self->replay);
-    tt_columns_destroy(&self->columns);
-}
-
-/*  Step `total` of the run, which is number `step` of its update, with the units that were drawn last. */
-static tt_minibatch_t s_describe_again(const stage_t *self, uint64_t total, uint32_t step)
-{
-    tt_minibatch_t m;
-    const tt_at_t at = {.total = total, .step = step, .replay = self->replay, .sample = &self->sample};
-    assert_ok(s_sac()->minibatch(self->algo, &at, &m));
-    return m;
-}
-
-/*  With units of its own. */
-static tt_minibatch_t s_describe(stage_t *self, uint64_t total, uint32_t step)
-{
-    assert_ok(replay_sample(self->replay, total, self->cfg.off.batch_size, 0, &self->sample));
-    return s_describe_again(self, total, step);
-}
-
-static void s_check_inputs(const stage_t *self, const tt_minibatch_t *m, bool critics)
-{
-    const size_t row = NUMBERS * sizeof(float);
-    assert_int_equal(m->inputs, TWIN_INPUTS);
-    assert_int_equal(m->input[TWIN_IN_ACTION].bytes, critics ? row : 0);
-    assert_int_equal(m->input[TWIN_IN_NOISE].bytes, row);
-    assert_ptr_equal(m->input[TWIN_IN_RETURN].at, self->sample.ret);
-    assert_ptr_equal(m->input[TWIN_IN_DISCOUNT].at, self->sample.discount);
-    assert_ptr_equal(m->input[TWIN_IN_WEIGHT].at, self->sample.weight);
-    for (uint32_t i = 0; i < m->inputs; i++)
-        assert_false(m->input[i].single);
-    assert_true(m->input[TWIN_IN_RETURN].bytes == sizeof(float) && m->input[TWIN_IN_DISCOUNT].bytes == sizeof(float));
-}
-
-static void s_check_step(const stage_t *self, const tt_minibatch_t *m, bool critics)
+static void s_check_step(const twin_stage_t *self, const tt_minibatch_t *m, bool critics)
 {
     const sac_loss_t *loss = m->params;
     assert_string_equal(m->objective->name, critics ? "sac_critic" : "sac_actor");
-    assert_true(m->rows == 64 && !m->row && !m->length && !m->priorities);
+    assert_int_equal(m->rows, 64);
     assert_int_equal(m->train, 1u << (critics ? CRITICS : ACTOR));
     assert_int_equal(m->blends, critics);
     if (critics) {
@@ -385,66 +263,66 @@ static void s_check_step(const stage_t *self, const tt_minibatch_t *m, bool crit
     }
     assert_int_equal(m->params_size, sizeof *loss);
     assert_true(loss->of.numbers == NUMBERS && loss->of.scale == 1.0f / 64);
-    assert_true(loss->target_entropy == -NUMBERS && loss->tuned == self->cfg.tune_entropy);
-    s_check_inputs(self, m, critics);
+    assert_true(loss->target_entropy == -NUMBERS && loss->tuned == self->cfg.sac.tune_entropy);
+    twin_assert_inputs(self, m, critics, true);
 }
 
 /*  By the run's steps, whichever the update's is. */
 static void test_steps_by_turns(void **state)
 {
     (void)state;
-    stage_t stage;
+    twin_stage_t stage;
     s_open(&stage, "algorithm: {batch_size: 64, tau: 0.25, learning_rate: 0.5}\n");
     for (uint64_t total = 0; total < 6; total++)
         for (uint32_t step = 0; step < 3; step++) {
-            const tt_minibatch_t m = s_describe(&stage, total, step);
+            const tt_minibatch_t m = twin_describe_step(&stage, total, step);
             s_check_step(&stage, &m, total % 2 == 0);
             assert_true(m.lr[total % 2 ? ACTOR : CRITICS] == 0.5f);
         }
-    const tt_minibatch_t late = s_describe(&stage, (1ull << 40) + 1, 0);
+    const tt_minibatch_t late = twin_describe_step(&stage, (1ull << 40) + 1, 0);
     s_check_step(&stage, &late, false);
-    s_close(&stage);
+    twin_stage_close(&stage);
     s_open(
         &stage, "algorithm: {batch_size: 64, learning_rate: 0.5, critic_learning_rate: 0.125, tune_entropy: false}\n");
     for (uint64_t total = 0; total < 2; total++) {
-        const tt_minibatch_t m = s_describe(&stage, total, 0);
+        const tt_minibatch_t m = twin_describe_step(&stage, total, 0);
         s_check_step(&stage, &m, total == 0);
         assert_true(m.lr[total ? ACTOR : CRITICS] == (total ? 0.5f : 0.125f));
     }
-    s_close(&stage);
+    twin_stage_close(&stage);
 }
 
 /*  Each group's optimiser is that of the settings. */
 static void test_optimisers(void **state)
 {
     (void)state;
-    stage_t stage;
+    twin_stage_t stage;
     s_open(&stage, "algorithm: {optimizer: rmsprop, max_grad_norm: 3}\n");
     for (uint32_t g = 0; g < GROUPS; g++) {
         const tt_opt_spec_t *opt = s_sac()->opt(stage.algo, g);
         assert_true(opt->kind == TT_OPT_RMSPROP && opt->max_norm == 3);
     }
-    s_close(&stage);
+    twin_stage_close(&stage);
 }
 
 /*  Columns side by side, each squashed. */
 static void test_stored_actions_are_squashed(void **state)
 {
     (void)state;
-    stage_t stage;
+    twin_stage_t stage;
     s_open(&stage, "algorithm: {batch_size: 64}\n");
     for (uint64_t total = 0; total < 8; total += 2) {
-        const tt_minibatch_t m = s_describe(&stage, total, 0);
+        const tt_minibatch_t m = twin_describe_step(&stage, total, 0);
         const float *action = m.input[TWIN_IN_ACTION].at;
         for (uint32_t u = 0; u < m.rows; u++)
             for (uint32_t a = 0; a < NUMBERS; a++) {
                 const bool leg = a >= ARM;
-                const float stored = s_stored(stage.sample.unit[u], leg, leg ? a - ARM : a);
+                const float stored = twin_stored(stage.sample.unit[u], leg, leg ? a - ARM : a);
                 assert_true(action[u * NUMBERS + a] == tt_tanhf(stored));
                 assert_near(action[u * NUMBERS + a], tanh((double)stored), 1e-6);
             }
     }
-    s_close(&stage);
+    twin_stage_close(&stage);
 }
 
 /* ---- noise ---------------------------------------------------------------------------------------------------------- */
@@ -465,27 +343,27 @@ static void test_the_same_step_twice(void **state)
     enum { FLOATS = 64 * (2 * NUMBERS + 3) };
     for (uint64_t total = 6; total < 8; total++) {
         static float first[FLOATS], again[FLOATS];
-        stage_t stage, other;
+        twin_stage_t stage, other;
         s_open(&stage, "algorithm: {batch_size: 64}\n");
         s_open(&other, "algorithm: {batch_size: 64}\n");
-        tt_minibatch_t m = s_describe(&stage, total, 3);
+        tt_minibatch_t m = twin_describe_step(&stage, total, 3);
         s_copy(&m, first);
         for (uint64_t another = 1; another < 3; another++)
-            s_describe_again(&stage, total + another, 8);
-        m = s_describe(&stage, total, 3);
+            twin_describe_again(&stage, total + another, 8);
+        m = twin_describe_step(&stage, total, 3);
         s_copy(&m, again);
         assert_memory_equal(first, again, sizeof first);
-        m = s_describe(&other, total, 3);
+        m = twin_describe_step(&other, total, 3);
         s_copy(&m, again);
         assert_memory_equal(first, again, sizeof first);
-        s_close(&stage);
-        s_close(&other);
+        twin_stage_close(&stage);
+        twin_stage_close(&other);
     }
 }
 
-static void s_take_noise(stage_t *stage, uint64_t total, float *out)
+static void s_take_noise(twin_stage_t *stage, uint64_t total, float *out)
 {
-    const tt_minibatch_t m = s_describe(stage, total, 0);
+    const tt_minibatch_t m = twin_describe_step(stage, total, 0);
     memcpy(out, m.input[TWIN_IN_NOISE].at, m.rows * m.input[TWIN_IN_NOISE].bytes);
 }
 
@@ -496,18 +374,18 @@ static void test_noise_differs(void **state)
     enum { ROWS = 64, STEPS = 8, FLOATS = ROWS * NUMBERS };
     static float noise[STEPS + 1][FLOATS];
     static const uint64_t totals[STEPS] = {0, 1, 2, 3, 255, 256, 65536, 1ull << 40};
-    stage_t stage;
+    twin_stage_t stage;
     uint32_t equal = 0;
     s_open(&stage, "algorithm: {batch_size: 64}\n");
     for (uint32_t s = 0; s < STEPS; s++)
         s_take_noise(&stage, totals[s], noise[s]);
-    s_close(&stage);
+    twin_stage_close(&stage);
     s_open(&stage, "algorithm: {batch_size: 64}\n");
     s_sac()->destroy(&stage.algo);
     stage.train.seed = 2;
     assert_ok(s_sac()->create(&stage.algo, &stage.train, stage.columns, &stage.cfg));
     s_take_noise(&stage, totals[0], noise[STEPS]);
-    s_close(&stage);
+    twin_stage_close(&stage);
     const float *all = noise[0];
     for (uint32_t i = 0; i < (STEPS + 1) * FLOATS; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -525,7 +403,7 @@ static void test_noise_is_normal(void **state)
     const double error = 4 / sqrt(ALL);
     static const uint32_t apart[] = {1, 2, NUMBERS - 1, NUMBERS, FLOATS, 2 * FLOATS};
     double moment[5] = {0}, within = 0, most = 0;
-    stage_t stage;
+    twin_stage_t stage;
     s_open(&stage, "algorithm: {}\n");
     for (uint32_t s = 0; s < STEPS; s++)
         s_take_noise(&stage, s, noise + s * FLOATS);
@@ -548,7 +426,7 @@ static void test_noise_is_normal(void **state)
             together += (double)noise[i] * (double)noise[i + apart[k]] / ALL;
         assert_near(together, 0, error);
     }
-    s_close(&stage);
+    twin_stage_close(&stage);
 }
 
 /* ---- what it reports ------------------------------------------------------------------------------------------------ */
@@ -580,13 +458,13 @@ static said_t s_say(const tt_algo_t *algo)
 }
 
 /*  A gradient step of an update. */
-static void s_learn(stage_t *stage, uint64_t total, uint32_t step, float critic, float actor)
+static void s_learn(twin_stage_t *stage, uint64_t total, uint32_t step, float critic, float actor)
 {
     const float norm[GROUPS] = {1, 1};
-    s_describe(stage, total, step);
+    twin_describe_step(stage, total, step);
     assert_false(s_sac()->after(
         stage->algo, step, (float[TT_LOSS_STATS]){[TWIN_CRITIC_LOSS] = critic, [TWIN_Q] = critic + 1}, norm));
-    s_describe(stage, total + 1, step + 1);
+    twin_describe_step(stage, total + 1, step + 1);
     assert_false(s_sac()->after(stage->algo, step + 1,
         (float[TT_LOSS_STATS]){[SAC_ACTOR_LOSS] = actor, [SAC_ALPHA] = 0.5f, [SAC_ENTROPY] = -3}, norm));
 }
@@ -595,7 +473,7 @@ static void s_learn(stage_t *stage, uint64_t total, uint32_t step, float critic,
 static void test_what_it_reports(void **state)
 {
     (void)state;
-    stage_t stage;
+    twin_stage_t stage;
     s_open(&stage, "algorithm: {batch_size: 64}\n");
     assert_int_equal(s_say(stage.algo).count, 1); /* the learning rate */
     s_learn(&stage, 0, 0, 1, 10);
@@ -606,7 +484,7 @@ static void test_what_it_reports(void **state)
     s_learn(&stage, 4, 0, 7, 8);
     said = s_say(stage.algo);
     assert_true(said.critic == 7 && said.q == 8 && said.actor == 8);
-    s_close(&stage);
+    twin_stage_close(&stage);
 }
 
 int main(void)

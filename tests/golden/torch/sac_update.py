@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes optimiser steps of soft actor-critic with PyTorch, for tests/learner/test_sac_torch.c.
+"""Computes optimiser steps of soft actor-critic with PyTorch, for tests/learner/test_twin_torch.c.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy
     /tmp/venv/bin/python tests/golden/torch/sac_update.py [CASE ...]
@@ -202,25 +202,26 @@ class Learner:
         return self.train_critics(at, action, ret, discount, following, noise)
 
 
-def record(name):
-    o = dict(SHAPE, **CASES[name])
-    torch.manual_seed(o["seed"])
+def experience(w, o):
+    """The picks from which whole returns go on."""
+    return [pick for pick in ((c, e) for c in range(o["batches"] * o["T"]) for e in range(o["N"])) if bootstrap(w, o, *pick)]
+
+
+def record(name, o, learner, head, critics):
+    """A file. head(parameters): its first bytes; critics(step): does it train them, and does it draw noise?"""
     rng = np.random.default_rng(o["seed"])
-    learner, w = Learner(o), play(rng, o)
-    everything = [(c, e) for c in range(o["batches"] * o["T"]) for e in range(o["N"])]
-    whole = [pick for pick in everything if bootstrap(w, o, *pick)]
+    w = play(rng, o)
+    whole = experience(w, o)
     with open(os.path.join(HERE, name + ".bin"), "wb") as out:
         params = [flat(x.in_order()) for x in (learner.net, learner.target)]
-        out.write(struct.pack("<8s12I7f", b"TTSAC\0\0\1", *(o[k] for k in (
-            "T", "N", "D", "A", "first", "batches", "n", "units", "steps", "tuned", "relu")), len(params[0]), *(o[k] for k in (
-                "lr", "critic_lr", "gamma", "max_grad_norm", "adam_eps", "tau", "target_entropy"))))
-        out.write(params[0].tobytes() + params[1].tobytes())
+        out.write(head(len(params[0])) + params[0].tobytes() + params[1].tobytes())
         for b in range(o["batches"]):
             write_batch(out, w, o, b)
         for step in range(o["steps"]):
             picks = [whole[i] for i in rng.integers(0, len(whole), o["units"])]
-            noise = rng.standard_normal((o["units"], o["A"])).astype(np.float32)
-            stats, gradient = learner.step(w, picks, noise, step % 2 == 0)
+            trains, draws = critics(step)
+            noise = rng.standard_normal((o["units"], o["A"])).astype(np.float32) if draws else np.zeros((0, o["A"]), np.float32)
+            stats, gradient = learner.step(w, picks, noise, trains)
             units = [bootstrap(w, o, *pick) for pick in picks]
             out.write(np.array([c * o["N"] + e for c, e in picks], "<u4").tobytes())
             out.write(np.array([[u[k] for u in units] for k in (0, 1)], "<f4").tobytes() + noise.tobytes())
@@ -228,7 +229,16 @@ def record(name):
         out.write(flat(learner.net.in_order()).tobytes() + flat(learner.target.in_order()).tobytes())
 
 
+def head(magic, o, parameters):
+    return struct.pack("<8s12I7f", magic, *(o[k] for k in (
+        "T", "N", "D", "A", "first", "batches", "n", "units", "steps", "tuned", "relu")), parameters, *(o[k] for k in (
+            "lr", "critic_lr", "gamma", "max_grad_norm", "adam_eps", "tau", "target_entropy")))
+
+
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     for case in sys.argv[1:] or CASES:
-        record(case)
+        settings = dict(SHAPE, **CASES[case])
+        torch.manual_seed(settings["seed"])
+        record(case, settings, Learner(settings), lambda parameters: head(b"TTSAC\0\0\1", settings, parameters),
+               lambda step: (step % 2 == 0, True))

@@ -1,5 +1,5 @@
-/*  SAC's optimiser steps against PyTorch: the critics' and the actor's by turns, their losses, gradients and norms, and
- *  both sets of parameters after the last one, so how the targets followed (tests/golden/torch/sac_update.py has the
+/*  Optimiser steps of SAC and of TD3 against PyTorch: the critics' and the actor's by turns, their losses, gradients and norms, and
+ *  both sets of parameters after the last one, so how the targets followed (tests/golden/torch/sac_update.py and td3_update.py have the
  *  format and the reference). */
 #include <math.h>
 #include <stdio.h>
@@ -9,28 +9,39 @@
 #include "common/job/fit.h"
 #include "learner/algorithms/sac_objective.h"
 #include "learner/algorithms/sac_options.h"
+#include "learner/algorithms/td3_options.h"
+#include "learner/algorithms/twin.h"
 #include "learner/compute.h"
 #include "tests/learner/recorded.h"
 #include "tests/test.h"
 
-enum { SHARDS = 2, ACTOR = 0, CRITICS = 1, GROUPS = 2, STATS = SAC_ACTOR_STATS, SETS = 2 };
+enum { SHARDS = 2, GROUPS = TWIN_GROUPS, SETS = 2 };
 
 typedef struct {
     char magic[8];
-    uint32_t T, N, D, A, first, batches, n, units, steps, tuned, relu, parameters;
-    float lr, critic_lr, gamma, max_grad_norm, adam_eps, tau, target_entropy;
+    uint32_t T, N, D, A, first, batches, n, units, steps, tuned /* TD3: policy_delay */, relu, parameters;
+    float lr, critic_lr, gamma, max_grad_norm, adam_eps, tau, target_entropy /* TD3: target_noise */;
 } head_t;
+
+/*  What begins as both algorithms' settings do. */
+typedef union {
+    off_policy_cfg_t off;
+    sac_cfg_t sac;
+    td3_cfg_t td3;
+} cfg_t;
 
 typedef struct {
     recorded_t file;
     char *arena; /* arrays of the file, aligned */
     size_t used;
     head_t h;
+    bool soft; /* SAC; else TD3 */
+    float clip;
     tt_columns_t *columns;
     replay_t *replay;
     model_t model; /* of which computing needs a part */
     compute_t *compute;
-    const tt_algorithm_t *sac;
+    const tt_algorithm_t *algorithm;
     tt_algo_t *algo;
     size_t params; /* of the network: with the zeros between groups */
 } case_t;
@@ -51,7 +62,11 @@ static void s_read(case_t *c, const char *name)
     recorded_open(&c->file, name);
     c->arena = tt_aligned0(2 * RECORDED_MAX);
     memcpy(&c->h, s_take(c, 1, sizeof c->h), sizeof c->h);
-    assert_memory_equal(c->h.magic, "TTSAC\0\0\1", 8);
+    c->soft = memcmp(c->h.magic, "TTSAC\0\0\1", 8) == 0;
+    if (c->soft)
+        return;
+    assert_memory_equal(c->h.magic, "TTTD3\0\0\1", 8);
+    c->clip = *(const float *)s_take(c, 1, sizeof c->clip);
 }
 
 /*  A parameter vector, as the network has it. */
@@ -117,26 +132,37 @@ static void s_near(const char *what, uint32_t step, size_t count, const float *g
 
 /* ---- what learns ---------------------------------------------------------------------------------------------------- */
 
-static sac_cfg_t s_cfg(const case_t *c)
+static off_policy_cfg_t s_off(const head_t *h)
+{
+    return (off_policy_cfg_t){.common.learning_rate = h->lr,
+        .common.max_grad_norm = h->max_grad_norm,
+        .common.gamma = (double)h->gamma,
+        .common.optimizer = TT_OPT_ADAM,
+        .common.adam_beta1 = 0.9f,
+        .common.adam_beta2 = 0.999f,
+        .common.adam_eps = h->adam_eps,
+        .batch_size = h->units,
+        .n_step = h->n,
+        .train_every = 1,
+        .gradient_steps = 1,
+        .capacity = 1000,
+        .tau = h->tau};
+}
+
+static cfg_t s_cfg(const case_t *c)
 {
     const head_t *h = &c->h;
-    return (sac_cfg_t){.off.common.learning_rate = h->lr,
-        .off.common.max_grad_norm = h->max_grad_norm,
-        .off.common.gamma = (double)h->gamma,
-        .off.common.optimizer = TT_OPT_ADAM,
-        .off.common.adam_beta1 = 0.9f,
-        .off.common.adam_beta2 = 0.999f,
-        .off.common.adam_eps = h->adam_eps,
-        .off.batch_size = h->units,
-        .off.n_step = h->n,
-        .off.train_every = 1,
-        .off.gradient_steps = 1,
-        .off.capacity = 1000,
-        .critic_learning_rate = h->critic_lr,
-        .off.tau = h->tau,
-        .entropy_coef = 1, /* what it is at first stands in the parameters */
-        .tune_entropy = h->tuned,
-        .target_entropy = (double)h->target_entropy};
+    if (c->soft)
+        return (cfg_t){.sac = {.off = s_off(h),
+                           .critic_learning_rate = h->critic_lr,
+                           .entropy_coef = 1, /* what it is at first stands in the parameters */
+                           .tune_entropy = h->tuned,
+                           .target_entropy = (double)h->target_entropy}};
+    return (cfg_t){.td3 = {.off = s_off(h),
+                       .critic_learning_rate = h->critic_lr,
+                       .policy_delay = h->tuned,
+                       .target_noise = h->target_entropy,
+                       .target_noise_clip = c->clip}};
 }
 
 static tt_train_cfg_t s_train(const head_t *h)
@@ -168,28 +194,28 @@ static void s_create_net(case_t *c, const tt_shape_t *shape)
         assert_ok(tt_net_put(model->net, model->stream, set, s_take_vector(c)));
     model->opts = GROUPS;
     for (uint32_t g = 0; g < GROUPS; g++)
-        assert_ok(tt_opt_new(&model->opt[g], model->net, g, c->sac->opt(c->algo, g)));
+        assert_ok(tt_opt_new(&model->opt[g], model->net, g, c->algorithm->opt(c->algo, g)));
     assert_ok(compute_new(&c->compute, model));
 }
 
 static void s_open(case_t *c, const char *name)
 {
     s_read(c, name);
-    assert_ok(tt_algorithm_find(&c->sac, "sac"));
-    const sac_cfg_t cfg = s_cfg(c);
+    assert_ok(tt_algorithm_find(&c->algorithm, c->soft ? "sac" : "td3"));
+    const cfg_t cfg = s_cfg(c);
     tt_shape_t shape = {0};
     c->model.train = s_train(&c->h);
-    c->sac->shape(&c->model.train, &cfg, &shape);
+    c->algorithm->shape(&c->model.train, &cfg, &shape);
     c->model.train.actor = shape.actor;
     assert_ok(tt_train_columns(&c->columns, &c->model.train));
-    assert_ok(c->sac->create(&c->algo, &c->model.train, c->columns, &cfg));
+    assert_ok(c->algorithm->create(&c->algo, &c->model.train, c->columns, &cfg));
     s_create_net(c, &shape);
     s_fill_replay(c, &shape.feed);
 }
 
 static void s_close(case_t *c)
 {
-    c->sac->destroy(&c->algo);
+    c->algorithm->destroy(&c->algo);
     assert_null(c->algo);
     replay_destroy(&c->replay);
     compute_destroy(&c->compute);
@@ -239,14 +265,15 @@ static void s_drop(picked_t *p)
 }
 
 /*  What it describes, with PyTorch's noise in place of its own, and the gradient, borrowed. */
-static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, tt_minibatch_t *m)
+static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, bool draws, tt_minibatch_t *m)
 {
     const float *grad;
-    assert_ok(c->sac->minibatch(c->algo, at, m));
+    assert_ok(c->algorithm->minibatch(c->algo, at, m));
     assert_int_equal(m->rows, c->h.units);
     assert_null(m->row);
-    assert_int_equal(m->input[TWIN_IN_NOISE].bytes, c->h.A * sizeof(float));
-    m->input[TWIN_IN_NOISE].at = s_take(c, (size_t)c->h.units * c->h.A, sizeof(float));
+    assert_int_equal(m->input[TWIN_IN_NOISE].bytes, draws ? c->h.A * sizeof(float) : 0);
+    if (draws)
+        m->input[TWIN_IN_NOISE].at = s_take(c, (size_t)c->h.units * c->h.A, sizeof(float));
     assert_ok(tt_objective_check(m->objective, tt_net_spec(c->model.net)));
     assert_ok(
         compute_gradients(c->compute, m, &(compute_units_t){.rows = {p->obs[TT_AT], p->obs[TT_NEXT]}}, 0, SHARDS));
@@ -256,21 +283,22 @@ static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, 
 
 static void s_step(case_t *c, uint32_t number)
 {
-    const uint32_t group = number % 2 ? ACTOR : CRITICS;
+    const uint32_t turns = c->soft ? 2 : c->h.tuned + 1, stats = c->soft ? SAC_ACTOR_STATS : TWIN_CRITIC_STATS;
+    const uint32_t group = number % turns == turns - 1 ? TWIN_ACTOR : TWIN_CRITICS;
     picked_t p;
     tt_minibatch_t m;
     compute_result_t result;
     s_pick(c, &p);
     const tt_at_t at = {.total = number, .step = number, .replay = c->replay, .sample = &p.sample};
-    const float *grad = s_describe(c, &at, &p, &m);
-    const float *expected = s_take(c, STATS + 1, sizeof(float));
+    const float *grad = s_describe(c, &at, &p, c->soft || group == TWIN_CRITICS, &m);
+    const float *expected = s_take(c, stats + 1, sizeof(float));
     s_near("gradient", number, c->params, grad, s_take_vector(c), 1e-5);
     assert_int_equal(m.train, 1u << group);
     assert_ok(compute_step(c->compute, &m, NULL, &result));
-    s_near("statistic", number, STATS, result.stats, expected, 1e-5);
-    s_near("norm", number, 1, result.norm + group, expected + STATS, 1e-5);
+    s_near("statistic", number, stats, result.stats, expected, 1e-5);
+    s_near("norm", number, 1, result.norm + group, expected + stats, 1e-5);
     assert_true(result.norm[!group] == 0);
-    assert_false(c->sac->after(c->algo, at.step, result.stats, result.norm));
+    assert_false(c->algorithm->after(c->algo, at.step, result.stats, result.norm));
     s_drop(&p);
 }
 
@@ -290,39 +318,69 @@ static void s_run(const char *name)
     s_close(&c);
 }
 
-static void test_plain(void **state)
+static void test_sac(void **state)
 {
     (void)state;
     s_run("sac");
 }
 
 /*  Two action columns, n steps, a rate of the critics' own, a target entropy, and deviations beyond their limit. */
-static void test_columns(void **state)
+static void test_sac_columns(void **state)
 {
     (void)state;
     s_run("sac_columns");
 }
 
 /*  The entropy's weight is held; tanh; targets are copies. */
-static void test_held(void **state)
+static void test_sac_held(void **state)
 {
     (void)state;
     s_run("sac_held");
 }
 
-static void test_clipped(void **state)
+static void test_sac_clipped(void **state)
 {
     (void)state;
     s_run("sac_clipped");
 }
 
+static void test_td3(void **state)
+{
+    (void)state;
+    s_run("td3");
+}
+
+/*  Two action columns, n steps, a rate of the critics' own, three steps of these to one of the actor, and much noise. */
+static void test_td3_columns(void **state)
+{
+    (void)state;
+    s_run("td3_columns");
+}
+
+/*  No delay and no noise; tanh; targets are copies. */
+static void test_td3_as_ddpg(void **state)
+{
+    (void)state;
+    s_run("td3_ddpg");
+}
+
+static void test_td3_clipped(void **state)
+{
+    (void)state;
+    s_run("td3_clipped");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_held),
-        cmocka_unit_test(test_clipped),
+        cmocka_unit_test(test_sac),
+        cmocka_unit_test(test_sac_columns),
+        cmocka_unit_test(test_sac_held),
+        cmocka_unit_test(test_sac_clipped),
+        cmocka_unit_test(test_td3),
+        cmocka_unit_test(test_td3_columns),
+        cmocka_unit_test(test_td3_as_ddpg),
+        cmocka_unit_test(test_td3_clipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

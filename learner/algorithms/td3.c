@@ -1,0 +1,132 @@
+/*  td3 - twin delayed deep deterministic policy gradient, for numbers within bounds: units from a replay, an actor that gives one action, two
+ *  critics, and targets of all of them, whose actions are drawn with noise.
+ *
+ *  Steps by turns: policy_delay of the critics, then one of the actor, behind which the targets follow. Each draws units of its own.
+ *  Source:  Fujimoto et al. 2018, arXiv:1802.09477 (td3_loss.h). Defaults as Stable-Baselines3's TD3. docs/internals/td3.md.
+ *  Parts:   td3_options (settings, rules, what it asks of collectors and of the replay), td3_objective and td3_loss (the losses and the
+ *           draws), twin (tables and what else is the same with SAC), learner/replay (units, returns). */
+#include <stdlib.h>
+#include "common/base/mem.h"
+#include "common/job/fit.h"
+#include "learner/algorithm.h"
+#include "learner/algorithms/td3_objective.h"
+#include "learner/algorithms/td3_options.h"
+#include "learner/algorithms/twin.h"
+
+struct tt_algo {
+    td3_cfg_t cfg;
+    tt_opt_spec_t opt;
+    tt_objective_t objective[TWIN_GROUPS];
+    twin_tables_t tables;
+
+    td3_loss_t loss; /* of the step in hand    */
+    uint32_t trains; /* the group of that step */
+    twin_sums_t sums;
+};
+
+/* ---- settings ------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg)
+{
+    return td3_check(config, train, cfg);
+}
+
+static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out)
+{
+    td3_shape(train, cfg, out);
+}
+
+/*  There are no deviations. */
+static float s_log_std0(const void *cfg)
+{
+    (void)cfg;
+    return 0;
+}
+
+/* ---- life ----------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_create(
+    tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg)
+{
+    const tt_net_spec_t net = tt_train_net(train, columns);
+    tt_algo_t *self = tt_new0(sizeof *self);
+    self->cfg = *(const td3_cfg_t *)cfg;
+    self->opt = common_opt_spec(&self->cfg.off.common);
+    self->objective[TWIN_CRITICS] = td3_critic_objective(&net);
+    self->objective[TWIN_ACTOR] = td3_actor_objective(&net);
+    twin_tables_init(&self->tables, columns, train->seed, self->cfg.off.batch_size, net.action);
+    *self_p = self;
+    return TT_OK;
+}
+
+static void s_destroy(tt_algo_t **self_p)
+{
+    tt_algo_t *self = *self_p;
+    if (!self)
+        return;
+    twin_tables_free(&self->tables);
+    free(self);
+    *self_p = NULL;
+}
+
+static const tt_opt_spec_t *s_opt(const tt_algo_t *self, uint32_t group)
+{
+    (void)group;
+    return &self->opt;
+}
+
+/* ---- optimiser steps ------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out)
+{
+    const off_policy_cfg_t *off = &self->cfg.off;
+    const float of_critics = self->cfg.critic_learning_rate;
+    const bool critics = at->total % (self->cfg.policy_delay + 1) < self->cfg.policy_delay;
+    self->trains = critics ? TWIN_CRITICS : TWIN_ACTOR;
+    self->loss = (td3_loss_t){.of = {self->tables.numbers, 1 / (float)at->sample->units},
+        .noise = self->cfg.target_noise,
+        .clip = self->cfg.target_noise_clip};
+    *out = (tt_minibatch_t){
+        .objective = &self->objective[self->trains],
+        .params = &self->loss,
+        .params_size = sizeof self->loss,
+        .blends = !critics,
+        .blend = {{.to = 1, .from = 0, .groups = 1u << TWIN_ACTOR | 1u << TWIN_CRITICS, .tau = off->tau}},
+    };
+    twin_describe(&self->tables, at, self->trains, critics && of_critics > 0 ? of_critics : off->common.learning_rate,
+        critics, out);
+    return TT_OK;
+}
+
+static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
+{
+    (void)norm;
+    twin_sums_add(&self->sums, step, self->trains, stats);
+    return false;
+}
+
+/*  Means over the steps of the update. */
+static void s_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
+{
+    static const twin_metric_t known[] = {TWIN_CRITICS_METRICS, {TWIN_ACTOR, TD3_ACTOR_LOSS, "losses/actor_loss"}};
+    emit(ctx, "charts/learning_rate", (double)self->cfg.off.common.learning_rate);
+    twin_sums_emit(&self->sums, known, TT_COUNT(known), emit, ctx);
+}
+
+const tt_algorithm_t tt_algorithm_td3 = {
+    .name = "td3",
+    .summary = "twin delayed DDPG (off-policy, from a replay; actions of numbers within bounds)",
+    .fields = td3_fields,
+    .cfg_size = sizeof(td3_cfg_t),
+    .check = s_check,
+    .shape = s_shape,
+    .create = s_create,
+    .destroy = s_destroy,
+    .head_gain = common_head_gain,
+    .log_std0 = s_log_std0,
+    .gamma = common_gamma,
+    .opt = s_opt,
+    .minibatch = s_minibatch,
+    .after = s_after,
+    .metrics = s_metrics,
+};
