@@ -1,4 +1,4 @@
-/*  A loss as a kernel gives the bits of the same loss as a function: statistics, derivatives, what rides, what is drawn; PPO's, DQN's and SAC's, over
+/*  A loss as a kernel gives the bits of the same loss as a function: statistics, derivatives, what rides, what is drawn; PPO's, DQN's, SAC's and TD3's, over
  *  shards whose last blocks are short. The stand-in's schedule is given from outside (TT_SIMT_SCHEDULE). */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "learner/algorithms/dqn_loss.h"
 #include "learner/algorithms/ppo_loss.h"
 #include "learner/algorithms/sac_loss.h"
+#include "learner/algorithms/td3_loss.h"
 #include "tests/test.h"
 
 void tt_cuda_loss_ppo(cudaStream_t stream, const cuda_loss_t *job);
@@ -21,6 +22,11 @@ void tt_cuda_loss_sac_actor(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_draw_sac_critic(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_draw_sac_actor(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_draw_back_sac_actor(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_loss_td3_critic(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_loss_td3_actor(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_draw_td3_critic(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_draw_td3_actor(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_draw_back_td3_actor(cudaStream_t stream, const cuda_loss_t *job);
 
 enum {
     ROWS = 100,
@@ -302,37 +308,71 @@ static void ppo_is_the_same(void **state)
     free(policy);
 }
 
-/* ---- SAC -------------------------------------------------------------------------------------------------------------- */
+/* ---- SAC and TD3 ------------------------------------------------------------------------------------------------------ */
+
+/*  In the order of the tables of twin_loss.h. */
+static float s_action[UNITS][NUMBERS], s_noise[UNITS][NUMBERS], s_ret[UNITS], s_discount[UNITS], s_weight[UNITS];
+
+static case_t s_twin(const void *params, size_t size)
+{
+    for (uint32_t i = 0; i < UNITS; i++) {
+        for (uint32_t a = 0; a < NUMBERS; a++) {
+            s_action[i][a] = s_random(1 + a, i);
+            s_noise[i][a] = 2 * s_random(10 + a, i);
+        }
+        s_ret[i] = s_random(20, i);
+        s_discount[i] = i % 5 ? 0.99f : 0;
+        s_weight[i] = i % 3 ? 1 : 0.75f;
+    }
+    return (case_t){.params = params,
+        .params_size = size,
+        .input = {s_action, s_noise, s_ret, s_discount, s_weight},
+        .bytes = {sizeof s_action, sizeof s_noise, sizeof s_ret, sizeof s_discount, sizeof s_weight},
+        .stages = TWIN_CRITIC_STAGES,
+        .outs = {NUMBERS, 1, 1, 1, 1},
+        .trained = 1 << TWIN_Q1_AT | 1 << TWIN_Q2_AT};
+}
 
 static void sac_is_the_same(void **state)
 {
     (void)state;
-    static float action[UNITS][NUMBERS], noise[UNITS][NUMBERS], ret[UNITS], discount[UNITS], weight[UNITS];
-    for (uint32_t i = 0; i < UNITS; i++) {
-        for (uint32_t a = 0; a < NUMBERS; a++) {
-            action[i][a] = s_random(1 + a, i);
-            noise[i][a] = 2 * s_random(10 + a, i);
-        }
-        ret[i] = s_random(20, i);
-        discount[i] = i % 5 ? 0.99f : 0;
-        weight[i] = i % 3 ? 1 : 0.75f;
-    }
     for (uint32_t form = 0; form < 4; form++) {
         const bool actor = form & 1;
         const sac_loss_t params = {{NUMBERS, 1.0f / ROWS}, -NUMBERS, (form & 2) != 0};
-        s_compare(&(case_t){.loss = actor ? sac_actor_loss : sac_critic_loss,
-            .kernel = actor ? tt_cuda_loss_sac_actor : tt_cuda_loss_sac_critic,
-            .params = &params,
-            .params_size = sizeof params,
-            .input = {action, noise, ret, discount, weight},
-            .bytes = {sizeof action, sizeof noise, sizeof ret, sizeof discount, sizeof weight},
-            .stages = actor ? SAC_ACTOR_STAGES : TWIN_CRITIC_STAGES,
-            .outs = {2 * NUMBERS, 1, 1, 1, 1},
-            .log_std = actor,
-            .trained = actor ? 1 << SAC_ACTOR | 1 << SAC_Q1 | 1 << SAC_Q2 : 1 << TWIN_Q1_AT | 1 << TWIN_Q2_AT,
-            .draw = sac_draw,
-            .back = actor ? sac_draw_back : NULL,
-            .kernels = {actor ? tt_cuda_draw_sac_actor : tt_cuda_draw_sac_critic, tt_cuda_draw_back_sac_actor}});
+        case_t c = s_twin(&params, sizeof params);
+        c.loss = actor ? sac_actor_loss : sac_critic_loss;
+        c.kernel = actor ? tt_cuda_loss_sac_actor : tt_cuda_loss_sac_critic;
+        c.stages = actor ? SAC_ACTOR_STAGES : TWIN_CRITIC_STAGES;
+        c.outs[0] = 2 * NUMBERS;
+        c.log_std = actor;
+        c.trained = actor ? 1 << SAC_ACTOR | 1 << SAC_Q1 | 1 << SAC_Q2 : c.trained;
+        c.draw = sac_draw;
+        c.back = actor ? sac_draw_back : NULL;
+        c.kernels =
+            (cuda_draw_fns_t){actor ? tt_cuda_draw_sac_actor : tt_cuda_draw_sac_critic, tt_cuda_draw_back_sac_actor};
+        s_compare(&c);
+    }
+}
+
+/*  The actor's reads nothing but what units count. */
+static void td3_is_the_same(void **state)
+{
+    (void)state;
+    for (uint32_t actor = 0; actor < 2; actor++) {
+        const td3_loss_t params = {{NUMBERS, 1.0f / ROWS}, 0.6f, 0.5f};
+        case_t c = s_twin(&params, sizeof params);
+        c.loss = actor ? td3_actor_loss : td3_critic_loss;
+        c.kernel = actor ? tt_cuda_loss_td3_actor : tt_cuda_loss_td3_critic;
+        c.draw = actor ? td3_draw : td3_draw_next;
+        c.kernels =
+            (cuda_draw_fns_t){actor ? tt_cuda_draw_td3_actor : tt_cuda_draw_td3_critic, tt_cuda_draw_back_td3_actor};
+        if (actor) {
+            memset(c.input, 0, TWIN_IN_WEIGHT * sizeof *c.input);
+            c.stages = TD3_ACTOR_STAGES;
+            c.trained = 1 << TD3_ACTOR | 1 << TD3_Q;
+            c.back = td3_draw_back;
+        }
+        s_compare(&c);
     }
 }
 
@@ -350,7 +390,7 @@ static int s_close(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dqn_is_the_same), cmocka_unit_test(ppo_is_the_same), cmocka_unit_test(sac_is_the_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dqn_is_the_same), cmocka_unit_test(ppo_is_the_same),
+        cmocka_unit_test(sac_is_the_same), cmocka_unit_test(td3_is_the_same)};
     return cmocka_run_group_tests(tests, s_open, s_close);
 }
