@@ -63,9 +63,13 @@ stop: {env_steps: 576}
 """
 
 
-def s_replay_steps(updates):
-    """Steps of each update of DQN and of SAC; where none is owed there is an empty one."""
-    owed = [max(0, 64 * n - 192) // 96 * 2 for n in range(updates + 1)]
+# Two steps of the critics and one of the actor for twice train_every.
+TD3 = SAC.replace("name: sac", "name: td3").replace("train_every: 96", "train_every: 48")
+
+
+def s_replay_steps(updates, times=2):
+    """Steps of each update of DQN, SAC and TD3; where none is owed there is an empty one."""
+    owed = [max(0, 64 * n - 192) // 96 * times for n in range(updates + 1)]
     return [max(1, after - before) for before, after in zip(owed, owed[1:])]
 
 # Frames of 7 KB, two batches a piece: who joins has several pieces to fetch before it may take part.
@@ -147,7 +151,8 @@ class Job:
 
 JOBS = [Job(text, lag, learners, shards, steps)
         for text, learners, shards, steps, lags in ((PPO, 3, 8, [4] * 4, (0, 1)), (DQN, 2, 4, s_replay_steps(8), (0, 1)),
-                                                    (SAC, 2, 4, s_replay_steps(8), (1,))) for lag in lags]
+                                                    (SAC, 2, 4, s_replay_steps(8), (1,)),
+                                                    (TD3, 2, 4, s_replay_steps(8, 3), (0,))) for lag in lags]
 
 
 # ---- rules: see kill_at.c; one whose name begins with may_ need not act ----------------------------------------------

@@ -19,6 +19,9 @@ DQN = "{name: dqn, double: true, dueling: true, learning_starts: 128, train_ever
 SAC = "{name: sac, batch_size: 40, learning_starts: 128, train_every: 32}\nreplay: {capacity: 1k}"
 
 
+TD3 = SAC.replace("sac", "td3")
+
+
 def s_logs(run_dir, role="learner"):
     return "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(run_dir, "logs", f"{role}*")))
 
@@ -57,6 +60,11 @@ def test_sac(world):
     """Each shard's last block is a short one, and so is the vector of the observation; what is drawn is drawn on the card."""
     s_check(world, "Pendulum-v1", SAC, "{hidden: [16, 24]}")
     s_check(world, "MountainCarContinuous-v0", SAC, "{hidden: [17], activation: relu}", "learner.replicas=2", "normalize.obs=true")
+
+
+def test_td3(world):
+    s_check(world, "Pendulum-v1", TD3, "{hidden: [16, 24]}")
+    s_check(world, "MountainCarContinuous-v0", TD3, "{hidden: [17], activation: relu}", "learner.replicas=2", "normalize.obs=true")
 
 
 def test_encoder(world):
@@ -126,9 +134,10 @@ def test_collectors_recurrent(world):
     s_check_acting(world, "PendulumNoVel-v1", PPO, "{rnn: gru, rnn_size: 8, shared: false}", f"learner.device={CARD}")
 
 
-def test_collectors_sac(world):
+def test_collectors_twin(world):
     """Critics are asked nothing where they play."""
-    s_check_acting(world, "Pendulum-v1", SAC, "{hidden: [16, 16]}", f"learner.device={CARD}")
+    for twin in (SAC, TD3):
+        s_check_acting(world, "Pendulum-v1", twin, "{hidden: [16, 16]}", f"learner.device={CARD}")
 
 
 def test_collectors_dqn(world):
@@ -380,9 +389,9 @@ def test_from_precision_to_exact(world):
     world.resume(run_dir, "learner.device=cpu", "learner.precision=exact", end)
 
 
-WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_sac, test_encoder, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
+WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_sac, test_td3, test_encoder, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
          test_a_replay_beside_the_cpu,
-         test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_recurrent, test_collectors_dqn, test_collectors_sac, test_a_collector_on_a_card_beside_the_cpu, test_eval)
+         test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_recurrent, test_collectors_dqn, test_collectors_twin, test_a_collector_on_a_card_beside_the_cpu, test_eval)
 FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_room_for_a_replay, test_no_driver, test_precision, test_from_precision_to_exact,
            test_precision_refused,
            test_a_collectors_card_is_lost, test_no_card_where_a_collector_joins, test_the_collectors_card_is_lost, test_no_card_for_collectors,

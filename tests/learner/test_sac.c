@@ -98,7 +98,7 @@ static void test_what_is_refused(void **state)
         s_refused(cases[i].yaml, &train, cases[i].first, cases[i].second);
 }
 
-/*  What else a network may not be is the job's business: tests/e2e/sac.py. */
+/*  What else a network may not be is the job's business: tests/e2e/twin.py. */
 static void test_which_networks_are_refused(void **state)
 {
     (void)state;
