@@ -14,6 +14,7 @@ RECIPES = [  # config, what is measured, line
     ("mountaincar-continuous-ppo", "greedy", 90.0),
     ("pendulum-ppo", "greedy", -200.0),
     ("pendulum-sac", "greedy", -170.0),
+    ("pendulum-td3", "greedy", -170.0),
     ("cartpole-novel-ppo-lstm", "greedy", 475.0),
     ("pendulum-novel-ppo-lstm", "greedy", -250.0),
     ("cartpole-a2c", "greedy", 475.0),

@@ -65,6 +65,7 @@ class Policy(torch.nn.Module):
         self._frames = int(setting("env", "stack", "1"))
         self._squash = setting("actor", "squash", "false") == "true"
         self._state_std = setting("actor", "state_std", "false") == "true"
+        self._means = setting("actor", "kind", "sample") == "mean"
         self._observed = spaces.stacked(spaces.leaves(self.obs_space, "obs"), self._frames)
         self._parts = spaces.leaves(self.action_space, "action")
         self.env, self.update = checkpoint.metadata.get("env"), int(checkpoint.array("tutti.update")[0])
@@ -195,7 +196,7 @@ class Policy(torch.nn.Module):
 
     def forward(self, observation, state=None):
         """All that the policy's head gives: part by part of the action space the logits of every choice (with DQN their values), or
-        the means; then with algorithm.state_std, as with SAC, the log deviations of all numbers. state: of a recurrent policy, what the step before gave; None: an episode begins."""
+        the means; then with algorithm.state_std, as with SAC (but not TD3), the log deviations of all numbers. state: of a recurrent policy, what the step before gave; None: an episode begins."""
         moment = self._moment(observation, state)
         head = self._head(moment)
         return moment.answer(head[0] if moment.one else head)
@@ -203,9 +204,11 @@ class Policy(torch.nn.Module):
     @torch.no_grad()
     def act(self, observation, greedy=True, mask=None, state=None):
         """The most probable action, or one that is drawn; as the environment takes it, but for the bounds of boxes, which no
-        checkpoint knows: with algorithm.squash, and with SAC, numbers are within -1 .. 1, which stand for the bounds. mask: which choices are allowed, of all discrete elements in order. state: as above."""
+        checkpoint knows: with algorithm.squash, and with SAC and TD3, numbers are within -1 .. 1, which stand for the bounds. mask: which choices are allowed, of all discrete elements in order. state: as above."""
         if not greedy and not hasattr(self, "actor"):
             raise ValueError("a policy of values has nothing to draw from: greedy=True")
+        if not greedy and self._means:
+            raise ValueError("a policy of means alone has nothing to draw from: greedy=True")
         moment = self._moment(observation, state)
         head = self._head(moment)
         mask = None if mask is None else torch.as_tensor(mask, device=head.device).bool().reshape(len(head), -1)

@@ -30,7 +30,7 @@ def shorter(command, steps):
         return f"{command} -s 0.2"
     if not steps or not command.startswith("tutti run"):
         return command
-    more = f" --set algorithm.learning_starts={steps - 128}" if "-dqn" in command or "-sac" in command else ""
+    more = f" --set algorithm.learning_starts={steps - 128}" if "-dqn" in command or "-sac" in command or "-td3" in command else ""
     more += " --set algorithm.epochs=1" if "pong-ppo" in command else ""
     return f"{command} --set stop.env_steps={steps}{more}"
 

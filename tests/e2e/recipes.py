@@ -18,7 +18,7 @@ if GYM:
 def short(values):
     """Settings for a run of three batches: a replay is learned from at once, and a screen is played for fewer steps."""
     steps = values["num_steps"]
-    if values["algorithm.name"] in ("dqn", "sac"):
+    if values["algorithm.name"] in ("dqn", "sac", "td3"):
         yield "algorithm.learning_starts=0"
     elif values["network.encoder"] != "none":
         steps = 16

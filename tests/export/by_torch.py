@@ -53,12 +53,12 @@ def one_of(policy, observation):
 
 def check_drawn(policy, observation, parts, mask, best):
     """Not always the most probable action, and never one that is not allowed."""
-    if not hasattr(policy, "actor"):
+    if not hasattr(policy, "actor") or policy._means:
         try:
             asked(policy, observation, parts, greedy=False)
         except ValueError:
             return
-        sys.exit("a policy of values has drawn an action")
+        sys.exit("a policy of values, or of means alone, has drawn an action")
     drawn = asked(policy, observation, parts, mask, greedy=False)[3]
     pairs = [(ours.reshape(own.shape), own) for ours, own in zip(drawn, best)]
     if all((ours == own).all() for ours, own in pairs):
@@ -91,7 +91,7 @@ def check(run, folder):
         for part, ours, own in zip(parts, asked(policy, observation, parts, mask)[3], wanted):
             against.same(f"{name}: {part.name}", ours, own, part, head)
     for critic in (getattr(policy, name) for name in ("q1", "q2") if hasattr(policy, name)):
-        numbers = sum(part.elements for part in parts)  # SAC's: the observation and an action, side by side
+        numbers = sum(part.elements for part in parts)  # SAC's and TD3's: the observation and an action, side by side
         assert critic(torch.zeros(3, policy.actor[0].in_features + numbers)).shape == (3, 1), name
     one_of(policy, observation)
     check_drawn(policy, observation, parts, *tries[-1])

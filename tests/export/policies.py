@@ -28,7 +28,7 @@ def trained(config, folder):
     run_dir = os.path.join(folder, name)
     # with a replay a step costs many times as much, and with a large encoder once more
     replayed = ["stop.env_steps=1500", "algorithm.gradient_steps=1", "algorithm.learning_starts=1000"]
-    short = replayed if "dqn" in name or "sac" in name else [f"stop.env_steps={STEPS}"]
+    short = replayed if any(word in name for word in ("dqn", "sac", "td3")) else [f"stop.env_steps={STEPS}"]
     if "encoder: nature" in text_of(config):
         short = ["stop.env_steps=256", "num_steps=16", *(["algorithm.learning_starts=128"] if "dqn" in name else [])]
     sets = [word for assignment in [*short, "stop.return_mean=null"] for word in ("--set", assignment)]
@@ -61,6 +61,7 @@ def own(folder):
     yield write("state-std", "env: Pendulum-v1\nalgorithm: {name: ppo, state_std: true, squash: true, head_gain: 1}\n")
     yield write("state-std-zoo", f"env: {PLUGINS}/zoo.so\nalgorithm: {{name: a2c, state_std: true, head_gain: 1}}\n")
     yield write("sac", "env: Pendulum-v1\nalgorithm: {name: sac, batch_size: 32}\nnetwork: {hidden: [32, 16], activation: relu}\nnormalize: {obs: true}\n")
+    yield write("td3", "env: Pendulum-v1\nalgorithm: {name: td3, batch_size: 32}\nnetwork: {hidden: [32, 16], activation: relu}\n")
     for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
         yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
     yield write("dqn-quantiles", "env: CartPole-v1\nalgorithm: {name: dqn, quantiles: 7, noisy: true}\nnetwork: {hidden: [32, 16]}\n")
