@@ -1,6 +1,6 @@
 /*  bench_update - what a learner's minibatch costs on a device: forward, loss, way back and a step of Adam, on rows of a
- *  batch that lies there, as PPO, DQN and SAC do it; and what it takes to bring such a batch there. SAC's has two steps, of its critics and of
- *  its actor, which are measured alone as well. REPORTS minibatches are queued before the host waits, as over the passes of a batch. The
+ *  batch that lies there, as PPO, DQN, SAC and TD3 do it; and what it takes to bring such a batch there. Those of the last two have two steps,
+ *  of the critics and of the actor, which are measured alone as well: TD3's as with policy_delay 1. REPORTS minibatches are queued before the host waits, as over the passes of a batch. The
  *  median of seven runs. */
 #include "cli/bench_loop.h"
 #include "cli/bench_nets.h"
@@ -10,6 +10,7 @@
 #include "learner/algorithms/dqn_objective.h"
 #include "learner/algorithms/ppo_objective.h"
 #include "learner/algorithms/sac_objective.h"
+#include "learner/algorithms/td3_objective.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -19,13 +20,14 @@
 const tt_option_t tt_opt_bench_update[] = {
     {"device", 'd', "DEVICE", "cpu, cuda, cuda:N or auto (default cpu)"},
     {"precision", 0, "exact|tf32|bf16", "how a card multiplies large layers (default exact)"},
-    {"algorithm", 'a', "ppo|dqn|sac", "whose loss (default ppo)"},
+    {"algorithm", 'a', "ppo|dqn|sac|td3", "whose loss (default ppo)"},
     {"net", 0, "NAME",
-        "mlp, two layers for an actor and two for each critic (default); not sac: nature, impala or minatar, with its "
+        "mlp, two layers for an actor and two for each critic (default); ppo and dqn: nature, impala or minatar, with "
+        "its "
         "encoder"},
     {"obs", 0, "N", "mlp: elements of an observation, 1 to 65536 (default 4)"},
     {"hidden", 0, "N", "mlp: units of each layer, 1 to 4096 (default 64)"},
-    {"out", 0, "N", "choices, 2 to 4096; sac: numbers of an action, 1 to 4096 (default 4)"},
+    {"out", 0, "N", "choices, 2 to 4096; sac and td3: numbers of an action, 1 to 4096 (default 4)"},
     {"rows", 'n', "N", "of a minibatch, 1 to 65536 (default 256)"},
     {"batch", 0, "N", "ppo: rows of the batch that they are drawn from, at least as many (default: four times)"},
     {"shards", 0, "N", "parts of the gradient, a power of two, 1 to 1024 (default 1)"},
@@ -36,7 +38,7 @@ const tt_option_t tt_opt_bench_update[] = {
 };
 
 enum { REPORTS = 8, STEPS_MAX = 2, SETS = 2, CRITICS = 1 /* a group */ };
-typedef enum { PPO, DQN, SAC } whose_t;
+typedef enum { PPO, DQN, SAC, TD3 } whose_t; /* in the order of --algorithm */
 
 /*  A table of a batch with `bytes` a row, or one row for all. */
 typedef struct {
@@ -53,10 +55,11 @@ typedef struct {
         ppo_loss_t ppo;
         dqn_loss_t dqn;
         sac_loss_t sac;
+        td3_loss_t td3;
     } params;
     size_t params_size;
-    uint32_t group;
-    double work, ns; /* multiply-adds of a row; of a step alone */
+    uint32_t group, follow; /* groups of set 1 that follow, as bits */
+    double work, ns;        /* multiply-adds of a row; of a step alone */
 } step_t;
 
 typedef struct {
@@ -82,6 +85,11 @@ typedef struct {
 
 /* ---- a network and its objectives ------------------------------------------------------------------------------------ */
 
+static bool s_has_twins(const bench_t *b)
+{
+    return b->whose == SAC || b->whose == TD3;
+}
+
 /*  Values of choices in the place of an actor and a critic. */
 static void s_make_q(tt_net_spec_t *spec, uint32_t units)
 {
@@ -99,10 +107,11 @@ static tt_status_t s_make_spec(bench_t *b)
     const tt_nn_activation_t activation = b->whose == PPO ? TT_NN_TANH : TT_NN_RELU;
     const uint32_t obs = (uint32_t)b->obs, out = (uint32_t)b->out;
     const bool mlp = strcmp(b->net_name, "mlp") == 0;
-    if (b->whose == SAC && !mlp)
-        return tt_err(TT_USAGE, "--net: sac's critics read numbers beside an action; there is mlp");
-    if (b->whose == SAC) {
-        b->spec = tt_net_soft_actor_critic(obs, hidden, 2, activation, 2 * out, out);
+    if (s_has_twins(b) && !mlp)
+        return tt_err(TT_USAGE, "--net: %s's critics read numbers beside an action; there is mlp", b->algorithm);
+    if (s_has_twins(b)) {
+        b->spec = b->whose == SAC ? tt_net_soft_actor_critic(obs, hidden, 2, activation, 2 * out, out)
+                                  : tt_net_twin_critics(obs, hidden, 2, activation, out);
         b->spec.sets = SETS;
         return TT_OK;
     }
@@ -136,25 +145,43 @@ static void s_dqn_step(bench_t *b, double work)
         .work = work};
 }
 
-static void s_sac_step(bench_t *b, const char *name, tt_objective_t objective, uint32_t group)
+/*  Of the critics, or of the actor. */
+static step_t *s_twin_step(bench_t *b, uint32_t group, tt_objective_t objective, size_t params_size)
 {
-    b->step[b->steps++] = (step_t){.name = name,
+    step_t *step = &b->step[b->steps++];
+    *step = (step_t){.name = group == CRITICS ? "critics" : "actor",
         .objective = objective,
-        .params.sac = {.of = {(uint32_t)b->out, 1.0f / (float)b->rows},
-            .target_entropy = -(float)b->out,
-            .tuned = true},
-        .params_size = sizeof(sac_loss_t),
+        .params_size = params_size,
         .group = group,
         .work = bench_objective_work(&b->spec, &objective)};
+    return step;
+}
+
+static void s_sac_steps(bench_t *b)
+{
+    const sac_loss_t loss = {
+        .of = {(uint32_t)b->out, 1.0f / (float)b->rows}, .target_entropy = -(float)b->out, .tuned = true};
+    step_t *critics = s_twin_step(b, CRITICS, sac_critic_objective(&b->spec), sizeof loss),
+           *actor = s_twin_step(b, 0, sac_actor_objective(&b->spec), sizeof loss);
+    critics->params.sac = actor->params.sac = loss;
+    critics->follow = 1u << CRITICS;
+}
+
+static void s_td3_steps(bench_t *b)
+{
+    const td3_loss_t loss = {.of = {(uint32_t)b->out, 1.0f / (float)b->rows}, .noise = 0.2f, .clip = 0.5f};
+    step_t *critics = s_twin_step(b, CRITICS, td3_critic_objective(&b->spec), sizeof loss),
+           *actor = s_twin_step(b, 0, td3_actor_objective(&b->spec), sizeof loss);
+    critics->params.td3 = actor->params.td3 = loss;
+    actor->follow = 1u << CRITICS | 1u;
 }
 
 /*  Q-learning has another forward of what comes next. */
 static void s_make_steps(bench_t *b)
 {
     double forward, both;
-    if (b->whose == SAC) {
-        s_sac_step(b, "critics", sac_critic_objective(&b->spec), CRITICS);
-        s_sac_step(b, "actor", sac_actor_objective(&b->spec), 0);
+    if (s_has_twins(b)) {
+        (b->whose == SAC ? s_sac_steps : s_td3_steps)(b);
         return;
     }
     bench_net_work(&b->spec, &forward, &both);
@@ -222,7 +249,7 @@ static tt_status_t s_make_columns(bench_t *b)
         TT_TRY(s_numbers_column(b, &b->input[DQN_IN_DISCOUNT], 1));
         return s_numbers_column(b, &b->input[DQN_IN_WEIGHT], 1);
     }
-    if (b->whose == SAC) {
+    if (s_has_twins(b)) {
         TT_TRY(s_numbers_column(b, &b->input[TWIN_IN_ACTION], b->out));
         TT_TRY(s_numbers_column(b, &b->input[TWIN_IN_NOISE], b->out));
         TT_TRY(s_numbers_column(b, &b->input[TWIN_IN_RETURN], 1));
@@ -242,11 +269,11 @@ static void s_draw_rows(bench_t *b)
         b->row[i] = (uint32_t)(b->whose == PPO ? i * 2654435761u % b->batch : i % b->rows);
 }
 
-/*  SAC's gradients are not clipped, unless someone asks for it. */
+/*  SAC's and TD3's gradients are not clipped, unless someone asks for it. */
 static tt_status_t s_make_opts(bench_t *b)
 {
     const tt_opt_spec_t adam = {
-        .kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = b->whose == SAC ? 0 : 0.5f};
+        .kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = s_has_twins(b) ? 0 : 0.5f};
     for (uint32_t g = 0; g < tt_net_groups(&b->spec); g++)
         TT_TRY(tt_opt_new(&b->opt[g], b->net, g, &adam));
     return TT_OK;
@@ -323,8 +350,8 @@ static tt_status_t s_minibatch(bench_t *b, uint32_t number)
 {
     for (uint32_t s = b->lo; s < b->hi; s++) {
         TT_TRY(s_step(b, number, &b->step[s]));
-        if (b->whose == SAC && b->step[s].group == CRITICS)
-            TT_TRY(tt_net_blend(b->net, b->stream, 1, 0, 1u << CRITICS, 0.005f));
+        if (b->step[s].follow)
+            TT_TRY(tt_net_blend(b->net, b->stream, 1, 0, b->step[s].follow, 0.005f));
     }
     return TT_OK;
 }
@@ -452,6 +479,8 @@ static void s_print_json(const bench_t *b)
     json_decref(all);
 }
 
+static const char *const s_names[] = {[PPO] = "ppo", [DQN] = "dqn", [SAC] = "sac", [TD3] = "td3"};
+
 static tt_status_t s_options(const tt_args_t *args, bench_t *b)
 {
     const char *device = tt_arg(args, "device"), *algorithm = tt_arg(args, "algorithm"), *net = tt_arg(args, "net");
@@ -465,13 +494,14 @@ static tt_status_t s_options(const tt_args_t *args, bench_t *b)
         .shards = 1,
         .threads = 1,
         .seconds = 0.3};
-    b->whose = strcmp(b->algorithm, "dqn") == 0 ? DQN : strcmp(b->algorithm, "sac") == 0 ? SAC : PPO;
+    for (b->whose = TD3; b->whose > PPO && !tt_arg_is(args, "algorithm", s_names[b->whose]);)
+        b->whose--;
     b->precision = tt_arg_is(args, "precision", "tf32")   ? TT_TF32
                    : tt_arg_is(args, "precision", "bf16") ? TT_BF16
                                                           : TT_EXACT;
     TT_TRY(tt_arg_u64(args, "obs", &b->obs, 1, 65536));
     TT_TRY(tt_arg_u64(args, "hidden", &b->hidden, 1, 4096));
-    TT_TRY(tt_arg_u64(args, "out", &b->out, b->whose == SAC ? 1 : 2, 4096));
+    TT_TRY(tt_arg_u64(args, "out", &b->out, s_has_twins(b) ? 1 : 2, 4096));
     TT_TRY(tt_arg_u64(args, "rows", &b->rows, 1, 65536));
     b->batch = b->whose == PPO ? 4 * b->rows : b->rows;
     TT_TRY(tt_arg_u64(args, "batch", &b->batch, b->rows, b->whose == PPO ? 1u << 20 : b->rows));

@@ -3,7 +3,7 @@
 
 torch_update.py CASES.json DEVICE    a list as `tutti bench update --output json` has it; cpu (one thread) or cuda
 
-Forward, PPO's, DQN's or SAC's losses, backward, clip by norm where ours does, Adam, on rows drawn from a batch that lies on the device; as many
+Forward, PPO's, DQN's, SAC's or TD3's losses, backward, clip by norm where ours does, Adam, on rows drawn from a batch that lies on the device; as many
 minibatches before the host waits as `tutti bench update` has. Ways: eager; compiled (torch.compile with CUDA graphs where there is a card); on a card each
 in FP32 and in TF32. The median of seven runs.
 """
@@ -138,17 +138,40 @@ def same_memory(net):
     return other
 
 
+def twins(case, device, outs):
+    """An actor, critics, their targets and what the actor goes through, and a batch: rows, what follows them, actions, noise, returns, discounts."""
+    numbers, count = case["out"], case["batch"]
+    actor = Net(case, [outs]).to(device)
+    critics = Net({**case, "obs": case["obs"] + numbers}, [1, 1]).to(device)
+    batch = (observations(case, count, device), observations(case, count, device), torch.rand(count, numbers, device=device) * 2 - 1,
+             torch.randn(count, numbers, device=device), *(torch.rand(count, device=device) for _ in range(2)))
+    return actor, critics, copy.deepcopy(critics).requires_grad_(False), same_memory(critics), batch
+
+
+def least(nets, obs, action):
+    q1, q2 = nets(torch.cat([obs, action], -1))
+    return torch.min(q1, q2)[:, 0]
+
+
+def critics_error(critics, obs, action, wanted):
+    return sum(0.5 * nn.functional.mse_loss(q[:, 0], wanted) for q in critics(torch.cat([obs, action], -1)))
+
+
+def follow(followers, leaders):
+    def step():
+        with torch.no_grad():
+            torch._foreach_mul_(followers, 1 - 0.005)
+            torch._foreach_add_(followers, leaders, alpha=0.005)
+    return step
+
+
 def sac(case, device):
     """As in Stable-Baselines3's sac.py, but that the noise is given, as ours is; the entropy's weight has its place beside the actor in one
     optimizer, what the actor goes through has no gradients of its parameters, and all targets follow at once: each takes less."""
-    numbers, count = case["out"], case["batch"]
-    actor = Net(case, [2 * numbers]).to(device)
-    critics = Net({**case, "obs": case["obs"] + numbers}, [1, 1]).to(device)
-    targets, through = copy.deepcopy(critics).requires_grad_(False), same_memory(critics)
+    numbers = case["out"]
+    actor, critics, targets, through, batch = twins(case, device, 2 * numbers)
     log_alpha = nn.Parameter(torch.zeros(1, device=device))
-    leaders, followers = list(critics.parameters()), list(targets.parameters())
-    batch = (observations(case, count, device), observations(case, count, device), torch.rand(count, numbers, device=device) * 2 - 1,
-             torch.randn(count, numbers, device=device), *(torch.rand(count, device=device) for _ in range(2)))
+    leaders = list(critics.parameters())
 
     def draw(obs, noise):
         mean, log_std = actor(obs)[0].chunk(2, -1)
@@ -158,32 +181,44 @@ def sac(case, device):
         log_slope = 2 * (math.log(2) - u - nn.functional.softplus(-2 * u))
         return u.tanh(), (log_normal - log_slope).sum(-1)
 
-    def least(nets, obs, action):
-        q1, q2 = nets(torch.cat([obs, action], -1))
-        return torch.min(q1, q2)[:, 0]
-
     def critics_loss(obs, after, action, noise, reward, discount):
         with torch.no_grad():
             drawn, log_prob = draw(after, noise)
             wanted = reward + discount * (least(targets, after, drawn) - log_alpha.exp() * log_prob)
-        return sum(0.5 * nn.functional.mse_loss(q[:, 0], wanted) for q in critics(torch.cat([obs, action], -1)))
+        return critics_error(critics, obs, action, wanted)
 
     def actor_loss(obs, after, action, noise, reward, discount):
         drawn, log_prob = draw(obs, noise)
         weight = -(log_alpha * (log_prob.detach() - numbers)).mean()
         return (log_alpha.detach().exp() * log_prob - least(through, obs, drawn)).mean() + weight
 
-    def follow():
-        with torch.no_grad():
-            torch._foreach_mul_(followers, 1 - 0.005)
-            torch._foreach_add_(followers, leaders, alpha=0.005)
+    return batch, [Step(critics_loss, leaders, 0, follow(list(targets.parameters()), leaders)),
+                   Step(actor_loss, [*actor.parameters(), log_alpha], 0)]
 
-    return batch, [Step(critics_loss, leaders, 0, follow), Step(actor_loss, [*actor.parameters(), log_alpha], 0)]
+
+def td3(case, device):
+    """As in Stable-Baselines3's td3.py, with policy_delay 1 and the same liberties: given noise, and a way through the first critic without its
+    gradients."""
+    actor, critics, targets, through, batch = twins(case, device, case["out"])
+    target_actor = copy.deepcopy(actor).requires_grad_(False)
+    leaders = list(critics.parameters())
+
+    def critics_loss(obs, after, action, noise, reward, discount):
+        with torch.no_grad():
+            drawn = (target_actor(after)[0].tanh() + (0.2 * noise).clamp(-0.5, 0.5)).clamp(-1, 1)
+            wanted = reward + discount * least(targets, after, drawn)
+        return critics_error(critics, obs, action, wanted)
+
+    def actor_loss(obs, after, action, noise, reward, discount):
+        return -through.heads[0](torch.cat([obs, actor(obs)[0].tanh()], -1)).mean()
+
+    return batch, [Step(critics_loss, leaders, 0),
+                   Step(actor_loss, actor.parameters(), 0, follow([*targets.parameters(), *target_actor.parameters()], [*leaders, *actor.parameters()]))]
 
 
 def measure(case, device, compiled):
     torch.manual_seed(1)
-    batch, steps = {"ppo": ppo, "dqn": dqn, "sac": sac}[case["algorithm"]](case, device)
+    batch, steps = {"ppo": ppo, "dqn": dqn, "sac": sac, "td3": td3}[case["algorithm"]](case, device)
     if sum(p.numel() for step in steps for p in step.params) != case["parameters"]:
         raise SystemExit("torch_update: %s has other parameters than ours" % case["net"])
     cuda, whole = device == "cuda", case["algorithm"] != "ppo"

@@ -30,6 +30,7 @@ CASES = [
     ("DQN, Nature, 512 units", "--algorithm", "dqn", "--net", "nature", "--rows", 512, "--shards", 8),
     ("SAC, 17-256-256, 256 units", "--algorithm", "sac", "--obs", 17, "--hidden", 256, "--out", 6, "--rows", 256, "--shards", 8),
     ("SAC, 376-256-256, 4096 units", "--algorithm", "sac", "--obs", 376, "--hidden", 256, "--out", 17, "--rows", 4096, "--shards", 8),
+    ("TD3, 17-256-256, 256 units", "--algorithm", "td3", "--obs", 17, "--hidden", 256, "--out", 6, "--rows", 256, "--shards", 8),
 ]
 ON_A_CORE = {"PPO, 4-64-64, 256 rows", "DQN, 4-64-64, 128 units", "DQN, Nature, 32 units", "SAC, 17-256-256, 256 units"}  # seconds, not minutes
 # FP32 without tensor cores as NVIDIA's data sheets have it, TFLOP/s at boost: by words of the name.

@@ -30,6 +30,13 @@ grep -q '"steps":\[{"name":"critics","us":[0-9.]*,"mflop":1.31891,"gflops":[0-9.
 "$TUTTI" bench update --algorithm sac --out 1 --rows 3 --seconds 0.01 >out
 grep -q "mlp, 13829 parameters, sac" out || fail "not an actor of 4-64-64-2, two critics of 5-64-64-1 and a weight: $(cat out)"
 grep -q "^a step of the actor .* GFLOP/s" out || fail "no rate of a step: $(cat out)"
+# An actor of 4-64-64-4, two critics of 8-64-64-1. Critics: as SAC's. Actor: forward and two ways back, one critic forward and the way back
+# to the action
+"$TUTTI" bench update --algorithm td3 --rows 16 --seconds 0.01 --output json >json
+grep -q '"steps":\[{"name":"critics","us":[0-9.]*,"mflop":1.31072,"gflops":[0-9.]*},{"name":"actor","us":[0-9.]*,"mflop":0.724992,' json ||
+    fail "not the work of each step: $(cat json)"
+"$TUTTI" bench update --algorithm td3 --out 1 --rows 3 --seconds 0.01 >out
+grep -q "mlp, 13763 parameters, td3" out || fail "not an actor of 4-64-64-1 and two critics of 5-64-64-1: $(cat out)"
 "$TUTTI" bench update --net minatar --rows 2 --seconds 0.01 >out
 grep -q "minatar, 132437 parameters, ppo" out || fail "not MinAtar's network: $(cat out)"
 if [ -e "$(dirname "$TUTTI")/tutti-cuda-sim.so" ]; then
@@ -49,8 +56,9 @@ refuse() {
     [ "$code" = "$expected" ] || fail "$* ended with $code"
 }
 expected=64
-refuse --algorithm ppx | grep -q "is not one of ppo|dqn|sac" || fail "$(cat err)"
+refuse --algorithm ppx | grep -q "is not one of ppo|dqn|sac|td3" || fail "$(cat err)"
 refuse --net tiny | grep -q "no network is called 'tiny'" || fail "$(cat err)"
+refuse --algorithm td3 --net nature | grep -q "td3's critics read numbers beside an action" || fail "$(cat err)"
 refuse --algorithm sac --net nature | grep -q "sac's critics read numbers beside an action; there is mlp" || fail "$(cat err)"
 refuse --precision fp8 | grep -q "is not one of exact|tf32|bf16" || fail "$(cat err)"
 refuse --shards 3 | grep -q -- "--shards 3: it must be a power of two" || fail "$(cat err)"
