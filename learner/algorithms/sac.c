@@ -16,13 +16,8 @@
 
 struct tt_algo {
     sac_cfg_t cfg;
-    tt_opt_spec_t opt;
-    tt_objective_t objective[TWIN_GROUPS];
-    twin_tables_t tables;
-
-    sac_loss_t loss; /* of the step in hand    */
-    uint32_t trains; /* the group of that step */
-    twin_sums_t sums;
+    twin_t twin;
+    sac_loss_t loss; /* of the step in hand */
 };
 
 /* ---- settings ------------------------------------------------------------------------------------------------------- */
@@ -51,10 +46,9 @@ static tt_status_t s_create(
     const tt_net_spec_t net = tt_train_net(train, columns);
     tt_algo_t *self = tt_new0(sizeof *self);
     self->cfg = *(const sac_cfg_t *)cfg;
-    self->opt = common_opt_spec(&self->cfg.off.common);
-    self->objective[TWIN_CRITICS] = sac_critic_objective(&net);
-    self->objective[TWIN_ACTOR] = sac_actor_objective(&net);
-    twin_tables_init(&self->tables, columns, train->seed, self->cfg.off.batch_size, net.action);
+    twin_init(&self->twin, train, columns, &self->cfg.off, self->cfg.critic_learning_rate);
+    self->twin.objective[TWIN_CRITICS] = sac_critic_objective(&net);
+    self->twin.objective[TWIN_ACTOR] = sac_actor_objective(&net);
     *self_p = self;
     return TT_OK;
 }
@@ -64,7 +58,7 @@ static void s_destroy(tt_algo_t **self_p)
     tt_algo_t *self = *self_p;
     if (!self)
         return;
-    twin_tables_free(&self->tables);
+    twin_free(&self->twin);
     free(self);
     *self_p = NULL;
 }
@@ -72,36 +66,28 @@ static void s_destroy(tt_algo_t **self_p)
 static const tt_opt_spec_t *s_opt(const tt_algo_t *self, uint32_t group)
 {
     (void)group;
-    return &self->opt;
+    return &self->twin.opt;
 }
 
 /* ---- optimiser steps ------------------------------------------------------------------------------------------------ */
 
 static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out)
 {
-    const off_policy_cfg_t *off = &self->cfg.off;
-    const float of_critics = self->cfg.critic_learning_rate;
     const bool critics = at->total % SAC_STEPS == 0;
-    self->trains = critics ? TWIN_CRITICS : TWIN_ACTOR;
-    self->loss = (sac_loss_t){.of = {self->tables.numbers, 1 / (float)at->sample->units},
-        .target_entropy = sac_target_entropy(&self->cfg, self->tables.numbers),
-        .tuned = self->cfg.tune_entropy};
-    *out = (tt_minibatch_t){
-        .objective = &self->objective[self->trains],
-        .params = &self->loss,
-        .params_size = sizeof self->loss,
-        .blends = critics,
-        .blend = {{.to = 1, .from = 0, .groups = 1u << TWIN_CRITICS, .tau = off->tau}},
-    };
-    twin_describe(
-        &self->tables, at, self->trains, critics && of_critics > 0 ? of_critics : off->common.learning_rate, true, out);
+    const twin_loss_t of = twin_describe(&self->twin, at, critics ? TWIN_CRITICS : TWIN_ACTOR, true, out);
+    self->loss = (sac_loss_t){
+        .of = of, .target_entropy = sac_target_entropy(&self->cfg, of.numbers), .tuned = self->cfg.tune_entropy};
+    out->params = &self->loss;
+    out->params_size = sizeof self->loss;
+    out->blends = critics;
+    out->blend[0] = (tt_blend_t){.to = 1, .from = 0, .groups = 1u << TWIN_CRITICS, .tau = self->cfg.off.tau};
     return TT_OK;
 }
 
 static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
 {
     (void)norm;
-    twin_sums_add(&self->sums, step, self->trains, stats);
+    twin_after(&self->twin, step, stats);
     return false;
 }
 
@@ -115,8 +101,7 @@ static void s_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
         {TWIN_ACTOR, SAC_ALPHA, "losses/entropy_coef"},
         {TWIN_ACTOR, SAC_ENTROPY, "losses/entropy"},
     };
-    emit(ctx, "charts/learning_rate", (double)self->cfg.off.common.learning_rate);
-    twin_sums_emit(&self->sums, known, TT_COUNT(known), emit, ctx);
+    twin_metrics(&self->twin, known, TT_COUNT(known), emit, ctx);
 }
 
 const tt_algorithm_t tt_algorithm_sac = {

@@ -4,6 +4,7 @@
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include "common/base/vmath.h"
+#include "common/job/fit.h"
 #include "common/nn/math/activation.h"
 
 tt_objective_t twin_critic_objective(
@@ -26,26 +27,36 @@ tt_objective_t twin_critic_objective(
     };
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
 
-void twin_tables_init(twin_tables_t *self, const tt_columns_t *columns, uint64_t seed, uint32_t units, uint32_t numbers)
+void twin_init(twin_t *self, const tt_train_cfg_t *train, const tt_columns_t *columns, const off_policy_cfg_t *off,
+    float critics_rate)
 {
-    const size_t floats = tt_mul(units, numbers);
-    *self = (twin_tables_t){.columns = columns, .seed = seed, .units = units, .numbers = numbers};
+    const float rate = off->common.learning_rate;
+    const uint32_t numbers = tt_train_net(train, columns).action;
+    const size_t floats = tt_mul(off->batch_size, numbers);
+    *self = (twin_t){.opt = common_opt_spec(&off->common),
+        .rate = {[TWIN_ACTOR] = rate, [TWIN_CRITICS] = critics_rate > 0 ? critics_rate : rate},
+        .columns = columns,
+        .seed = train->seed,
+        .units = off->batch_size,
+        .numbers = numbers};
     self->action = tt_array0(floats, sizeof *self->action);
     self->noise = tt_array0(floats, sizeof *self->noise);
     self->stored = tt_array0(floats, sizeof *self->stored);
 }
 
-void twin_tables_free(twin_tables_t *self)
+void twin_free(twin_t *self)
 {
     free(self->action);
     free(self->noise);
     free(self->stored);
 }
 
+/* ---- a step ---------------------------------------------------------------------------------------------------------- */
+
 /*  Columns of the units' actions side by side, as the critics know them: what is stored is not yet squashed. */
-static void s_gather_actions(twin_tables_t *self, const tt_at_t *at)
+static void s_gather_actions(twin_t *self, const tt_at_t *at)
 {
     const replay_sample_t *sample = at->sample;
     for (uint32_t c = 0, first = 0; c < self->columns->action_count; c++) {
@@ -60,7 +71,7 @@ static void s_gather_actions(twin_tables_t *self, const tt_at_t *at)
 }
 
 /*  Standard normals of step `total`, by position alone: every learner has the same. */
-static void s_draw_noise(twin_tables_t *self, uint64_t total)
+static void s_draw_noise(twin_t *self, uint64_t total)
 {
     for (uint32_t u = 0; u < self->units; u++)
         for (uint32_t a = 0; a < self->numbers; a += 4) {
@@ -73,7 +84,7 @@ static void s_draw_noise(twin_tables_t *self, uint64_t total)
         }
 }
 
-void twin_describe(twin_tables_t *self, const tt_at_t *at, uint32_t group, float rate, bool draws, tt_minibatch_t *out)
+twin_loss_t twin_describe(twin_t *self, const tt_at_t *at, uint32_t group, bool draws, tt_minibatch_t *out)
 {
     const replay_sample_t *sample = at->sample;
     const size_t row = self->numbers * sizeof(float);
@@ -83,21 +94,23 @@ void twin_describe(twin_tables_t *self, const tt_at_t *at, uint32_t group, float
         s_draw_noise(self, at->total);
     if (critics)
         s_gather_actions(self, at);
-    out->rows = sample->units;
-    out->inputs = TWIN_INPUTS;
-    out->input[TWIN_IN_ACTION] = (tt_input_t){self->action, critics ? row : 0, false};
-    out->input[TWIN_IN_NOISE] = (tt_input_t){self->noise, draws ? row : 0, false};
-    out->input[TWIN_IN_RETURN] = (tt_input_t){sample->ret, sizeof *sample->ret, false};
-    out->input[TWIN_IN_DISCOUNT] = (tt_input_t){sample->discount, sizeof *sample->discount, false};
-    out->input[TWIN_IN_WEIGHT] = (tt_input_t){sample->weight, sizeof *sample->weight, false};
-    out->train = 1u << group;
-    out->lr[group] = rate;
+    self->trains = group;
+    *out = (tt_minibatch_t){.rows = sample->units,
+        .objective = &self->objective[group],
+        .inputs = TWIN_INPUTS,
+        .input = {[TWIN_IN_ACTION] = {self->action, critics ? row : 0, false},
+            [TWIN_IN_NOISE] = {self->noise, draws ? row : 0, false},
+            [TWIN_IN_RETURN] = {sample->ret, sizeof *sample->ret, false},
+            [TWIN_IN_DISCOUNT] = {sample->discount, sizeof *sample->discount, false},
+            [TWIN_IN_WEIGHT] = {sample->weight, sizeof *sample->weight, false}},
+        .train = 1u << group,
+        .lr = {[TWIN_ACTOR] = self->rate[TWIN_ACTOR], [TWIN_CRITICS] = self->rate[TWIN_CRITICS]}};
+    return (twin_loss_t){self->numbers, 1 / (float)sample->units};
 }
 
-/* ---- what is reported ------------------------------------------------------------------------------------------------ */
-
-void twin_sums_add(twin_sums_t *self, uint32_t step, uint32_t group, const float *stats)
+void twin_after(twin_t *self, uint32_t step, const float *stats)
 {
+    const uint32_t group = self->trains;
     if (step == 0)
         memset(self->seen, 0, sizeof self->seen);
     for (int i = 0; i < TT_LOSS_STATS; i++)
@@ -105,8 +118,9 @@ void twin_sums_add(twin_sums_t *self, uint32_t step, uint32_t group, const float
     self->seen[group]++;
 }
 
-void twin_sums_emit(const twin_sums_t *self, const twin_metric_t *metric, size_t count, tt_metric_fn emit, void *ctx)
+void twin_metrics(const twin_t *self, const twin_metric_t *metric, size_t count, tt_metric_fn emit, void *ctx)
 {
+    emit(ctx, "charts/learning_rate", (double)self->rate[TWIN_ACTOR]);
     for (size_t i = 0; i < count; i++)
         if (self->seen[metric[i].group])
             emit(ctx, metric[i].name, self->sums[metric[i].group][metric[i].stat] / self->seen[metric[i].group]);

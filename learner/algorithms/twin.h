@@ -4,6 +4,7 @@
  *  Threads: the learner's. */
 #pragma once
 #include "learner/algorithm.h"
+#include "learner/algorithms/off_policy_options.h"
 #include "learner/algorithms/twin_loss.h"
 
 enum { TWIN_ACTOR, TWIN_CRITICS, TWIN_GROUPS };
@@ -22,27 +23,32 @@ enum { TWIN_ACTOR, TWIN_CRITICS, TWIN_GROUPS };
 tt_objective_t twin_critic_objective(
     const tt_net_spec_t *net, const char *name, uint8_t actor_set, tt_loss_fn loss, tt_draw_fn draw);
 
-/*  A minibatch's actions and noise, by position. */
+/*  What an instance of each has: optimiser, objectives, rates, a minibatch's tables, and sums of the steps of the update that were seen last. */
 typedef struct {
+    tt_opt_spec_t opt; /* of either group */
+    tt_objective_t objective[TWIN_GROUPS];
+    float rate[TWIN_GROUPS];
+
     const tt_columns_t *columns; /* borrowed */
     uint64_t seed;
     uint32_t units, numbers; /* of a minibatch, of an action */
     float *action, *noise;   /* [units][numbers] */
     float *stored;           /* [units] rows of an action column */
-} twin_tables_t;
 
-void twin_tables_init(
-    twin_tables_t *self, const tt_columns_t *columns, uint64_t seed, uint32_t units, uint32_t numbers);
-void twin_tables_free(twin_tables_t *self);
-/*  A step of one of the groups, critics or the actor: tables, the group and its rate. Noise, of one that draws, is a function of seed, at->total and
- *  position; actions are the critics' alone. What else is in *out stays. */
-void twin_describe(twin_tables_t *self, const tt_at_t *at, uint32_t group, float rate, bool draws, tt_minibatch_t *out);
-
-/*  Statistics over the steps of the update that were seen last, by group. */
-typedef struct {
+    uint32_t trains; /* the group of the step that was described last */
     double sums[TWIN_GROUPS][TT_LOSS_STATS];
     uint32_t seen[TWIN_GROUPS];
-} twin_sums_t;
+} twin_t;
+
+/*  critics_rate: 0 = the actor's. The objectives are the caller's to put there. */
+void twin_init(twin_t *self, const tt_train_cfg_t *train, const tt_columns_t *columns, const off_policy_cfg_t *off,
+    float critics_rate);
+void twin_free(twin_t *self);
+/*  A step of one of the groups: *out but for parameters and blends; and what the parameters begin with. Noise, of one that draws, is a function
+ *  of the seed, at->total and position; actions are the critics' alone. */
+twin_loss_t twin_describe(twin_t *self, const tt_at_t *at, uint32_t group, bool draws, tt_minibatch_t *out);
+/*  Of the step that was described last, which is number `step` of its update. */
+void twin_after(twin_t *self, uint32_t step, const float *stats);
 
 typedef struct {
     uint32_t group, stat;
@@ -55,7 +61,5 @@ typedef struct {
         TWIN_CRITICS, TWIN_TARGET, "losses/target_q_values"                                            \
     }
 
-/*  step: of the update; 0 begins a new one. */
-void twin_sums_add(twin_sums_t *self, uint32_t step, uint32_t group, const float *stats);
-/*  Means, of groups that were seen. */
-void twin_sums_emit(const twin_sums_t *self, const twin_metric_t *metric, size_t count, tt_metric_fn emit, void *ctx);
+/*  The actor's rate, and means over the update, of groups that took a step in it. */
+void twin_metrics(const twin_t *self, const twin_metric_t *metric, size_t count, tt_metric_fn emit, void *ctx);
