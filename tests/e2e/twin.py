@@ -202,6 +202,9 @@ def test_what_check_says(world):
         for line in (actor, q, "actor, critics: an optimiser each"):
             check(line in text, f"check of {name} does not say {line!r}: {text}")
         check(("with log_alpha" in text) == (name == "sac"), f"log_alpha, with {name}: {text}")
+    said = json.loads(world.tutti("check", s_config(world, "td3"), "--set", "algorithm.exploration_noise=0.25", "--output", "json").stdout)["config"]
+    equal([said[f"actor.{key}"]["value"] for key in ("kind", "sigma", "squash", "state_std", "random_rows")], ["mean", 0.25, True, False, 700],
+          "how collectors of td3 act")
 
 
 main(test_learns, test_same_bits_with_sac, test_same_bits_with_td3, test_killed_with_sac, test_killed_with_td3, test_scaled_with_sac,
