@@ -219,8 +219,10 @@ TT_LOG=learner:debug,trace,,net:warn TT_LOG_FORMAT=text TT_CPU=portable TT_ENV_S
 expect 64 "no option '--sed'; did you mean '--seed'?" "$TUTTI" run good.yaml --sed 3
 expect 64 "no option '--torch'" "$TUTTI" export nothing --torch x
 ! grep -q 'did you mean' err || fail "--torch: $(cat err)"
-expect 78 "no algorithm 'impala'; nearest in kind is 'ppo', proximal policy optimisation (on-policy; any actions); \`tutti algorithms\` lists them" \
-    "$TUTTI" check good.yaml --set algorithm.name=impala
+expect 78 "no algorithm 'trpo'; nearest in kind is 'ppo', proximal policy optimisation (on-policy; any actions); \`tutti algorithms\` lists them" \
+    "$TUTTI" check good.yaml --set algorithm.name=trpo
+expect 78 "--set: algorithm.name: no algorithm 'APPO'; here it is ppo with algorithm.vtrace: true and a lag above 0" "$TUTTI" check good.yaml --set algorithm.name=APPO
+expect 78 "here it is called 'algorithm.vtrace_c'" "$TUTTI" check good.yaml --set algorithm.name=impala --set algorithm.c_clip_ratio=1
 expect 78 "no algorithm 'DDPG'; nearest in kind is 'td3', " "$TUTTI" check good.yaml --set algorithm.name=DDPG
 expect 78 "no algorithm 'tqc'; nearest in kind is 'sac', " "$TUTTI" check good.yaml --set algorithm.name=tqc
 expect 66 "no algorithm 'Rainbow'; nearest in kind is 'dqn', " "$TUTTI" algorithms Rainbow
