@@ -60,6 +60,7 @@ tt_status_t tt_client_ask(const tt_rundir_t *run, const char *verb, const char *
 {
     if (!tt_rundir_live(run))
         return tt_err(TT_UNAVAILABLE, "run %s is not running; 'tutti resume %s' continues it", run->name, run->name);
+    TT_TRY(tt_rundir_may_ask(run));
     char endpoint[4096];
     tt_rundir_control(run, endpoint, sizeof endpoint);
     const tt_link_opts_t opts = {

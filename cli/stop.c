@@ -46,6 +46,7 @@ static tt_status_t s_kill(const tt_rundir_t *run)
     const int pid = s_pid(run);
     if (pid <= 1 || !tt_rundir_live(run))
         return TT_OK;
+    TT_TRY(tt_rundir_may_ask(run));
     if (!tt_rundir_held_by(run, pid))
         return tt_rundir_live(run)
                    ? tt_err(TT_DENIED, "process %d, of which run.json speaks, is not this run's: nothing is ended", pid)

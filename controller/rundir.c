@@ -250,11 +250,20 @@ tt_status_t tt_rundir_lock(const tt_rundir_t *self, int *fd)
     return tt_err(TT_EXISTS, "run %s is running already", self->name);
 }
 
+/*  Another user's lock cannot be looked at, but his sockets are there only while it runs. */
+static bool s_has_sockets(const tt_rundir_t *self)
+{
+    char path[PATH_MAX];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/sock", self->path);
+    return lstat(path, &info) == 0;
+}
+
 bool tt_rundir_live(const tt_rundir_t *self)
 {
     const int fd = s_open_lock(self, O_RDONLY);
     if (fd < 0)
-        return errno == EACCES; /* another user's: he knows */
+        return errno == EACCES && s_has_sockets(self);
     const bool live = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     close(fd);
     return live;
@@ -310,6 +319,15 @@ tt_status_t tt_rundir_open_sockets(const tt_rundir_t *self)
 void tt_rundir_close_sockets(const tt_rundir_t *self)
 {
     tt_sockdir_close(self->path);
+}
+
+tt_status_t tt_rundir_may_ask(const tt_rundir_t *self)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/sock", self->path);
+    return eaccess(path, X_OK) != 0 && errno == EACCES
+               ? tt_err(TT_DENIED, "run %s is another user's, who alone may ask it: %s", self->name, self->path)
+               : TT_OK;
 }
 
 void tt_rundir_control(const tt_rundir_t *self, char *out, size_t size)

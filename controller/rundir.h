@@ -32,7 +32,7 @@ tt_status_t tt_rundir_find(tt_rundir_t *out, const char *path_or_name);
 
 /*  Hold the run until the process (and those it forked) ends; *fd stays open. TT_EXISTS: somebody holds it. */
 tt_status_t tt_rundir_lock(const tt_rundir_t *self, int *fd);
-/*  Does somebody hold it? */
+/*  Does somebody hold it? Of another user's run, whose lock nobody else may look at: does it have sockets? */
 bool tt_rundir_live(const tt_rundir_t *self);
 
 /*  Is the directory still where it was, with the lock that *fd of tt_rundir_lock holds? TT_IO: it is gone, was moved, or another
@@ -46,6 +46,9 @@ bool tt_rundir_held_by(const tt_rundir_t *self, pid_t pid);
 /*  Make / remove sock/ (common/net/sockdir.h). */
 tt_status_t tt_rundir_open_sockets(const tt_rundir_t *self);
 void tt_rundir_close_sockets(const tt_rundir_t *self);
+
+/*  May this user talk to it while it runs? TT_DENIED. */
+tt_status_t tt_rundir_may_ask(const tt_rundir_t *self);
 
 /*  "ipc://<run>/sock/control" */
 void tt_rundir_control(const tt_rundir_t *self, char *out, size_t size);

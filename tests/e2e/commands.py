@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -188,6 +189,40 @@ def test_a_run_is_its_owners(world):
     equal(os.stat(os.path.join(world.path, "state", "tutti", "runs")).st_mode & 0o7777, 0o700, "the registry")
 
 
+def s_as_nobody(world, *args):
+    """A command as a user of no rights at all, without a home; it must not wait for what it cannot get."""
+    return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", TUTTI, *args], env={"TT_E2E": world.mark},
+                          cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_another_users_run(world):
+    """One that was opened to be read: how it ended is said; of a live one, at once, that its sockets are its owner's alone."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        print("        needs root and setpriv: left out", flush=True)
+        return
+    os.chmod(world.path, 0o755)
+    if s_as_nobody(world, "version").returncode != 0:
+        print("        the program is not open to others: left out", flush=True)
+        return
+    process, run_dir = world.start_run(world.config(), ENDLESS)
+    world.await_steps(run_dir, 1, process)
+    os.chmod(run_dir, 0o755)
+    for command in (("status",), ("stop",), ("stop", "--now"), ("scale", "collector=2"), ("resume",), ("rm",)):
+        done = s_as_nobody(world, command[0], run_dir, *command[1:])
+        equal(done.returncode, 73 if command[0] == "resume" else 77, f"{command}: {done.stderr}")
+        equal(len(done.stderr.splitlines()), 1, f"{command}: lines of {done.stderr}")
+        if command[0] not in ("resume", "rm"):
+            check("another user's" in done.stderr, f"{command}: {done.stderr}")
+    world.stop(process, run_dir)
+    done = s_as_nobody(world, "status", run_dir)
+    equal((done.returncode, "stopped: tutti stop" in done.stdout), (0, True), f"status of an ended run: {done.stdout} {done.stderr}")
+    check("asked to end" in s_as_nobody(world, "logs", run_dir, "learner", "-f").stdout, "its logs, to their end")
+    for command in ("stop", "resume", "rm"):
+        done = s_as_nobody(world, command, run_dir)
+        equal(done.returncode, 69 if command == "stop" else 77, f"{command} of an ended run: {done.stderr}")
+        check("running already" not in done.stderr, f"{command}: {done.stderr}")
+
+
 def test_what_is_not_utf8(world):
     """A run directory whose name is no text, and a reason that is cut within a character: the run ends as any other."""
     folder = os.fsencode(world.path) + b"/caf\xe9"
@@ -270,5 +305,5 @@ def test_metrics_file(world):
 
 
 main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
-     test_rm_removes_runs_only, test_a_run_is_its_owners, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch,
+     test_rm_removes_runs_only, test_a_run_is_its_owners, test_another_users_run, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch,
      test_fetch_stays, test_an_end_of_learning_is_said, test_detach, test_logs_follow, test_metrics_file)
