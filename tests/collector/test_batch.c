@@ -332,6 +332,7 @@ static void test_a_range_after_another(void **state)
         assert_memory_equal(two.reward, io.reward + 2, sizeof(float) * 2);
     }
     RANGE third = range_open(&herd_ops.env, 4, 0, 1);
+    assert_non_null(third.vec);
     assert_null(herd.from);
 }
 

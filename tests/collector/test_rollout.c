@@ -641,6 +641,7 @@ static void test_time_of_a_slow_env_is_the_envs(void **state)
     ROLLOUT *rollout = world_rollout(&w, 0, 8);
     assert_true(rollout_env_share(rollout) == 0.5); /* not known yet */
     PLAYED segment = played_one(rollout, UINT32_MAX);
+    (void)segment; /* played, and closed at the end */
     assert_true(rollout_env_share(rollout) > 0.6 && rollout_env_share(rollout) < 1);
 }
 

@@ -168,7 +168,7 @@ static void s_scale(uint32_t seed)
     uint32_t floats = 0, row = 0;
     for (uint32_t r = 0; r < job.runs; r++) {
         const uint32_t count = ops_pick(seed, 10 + r, 1, 8), part = count + seed % 2;
-        job.run[r] = (typeof(job.run[r])){row * 4, part * 4, floats, count};
+        job.run[r] = (__typeof__(job.run[r])){row * 4, part * 4, floats, count};
         floats += count;
         row += part * job.frames;
     }

@@ -122,7 +122,7 @@ static tt_train_cfg_t s_train(const case_t *c)
         snprintf(train.actor.groups, sizeof train.actor.groups, "policy: actor, baseline: critic");
     train.learner.shards = SHARDS;
     train.network.shared = c->shared;
-    train.network.rnn = c->rnn;
+    train.network.rnn = (int)c->rnn;
     train.network.rnn_size = MEMORY;
     if (c->hidden)
         train.network.hidden = (tt_cfg_list_t){.count = 2, .at = {12, 8}};

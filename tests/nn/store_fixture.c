@@ -231,7 +231,7 @@ static void s_check_refusals(const place_t *place)
     scale.run[1].count++;
     s_assert_refused(&w, &from, "floats at bytes 16 to 32");
     scale.run[1].count--;
-    scale.run[0] = (typeof(scale.run[0])){BYTES + 2, 1};
+    scale.run[0] = (__typeof__(scale.run[0])){BYTES + 2, 1};
     s_assert_refused(&w, &from, "floats at byte");
     from.scale = NULL;
     assert_ok(tt_table_put_stored(w.table, place->stream, &from));

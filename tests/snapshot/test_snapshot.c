@@ -454,7 +454,7 @@ static void test_of_before_there_were_groups(void **state)
     char *name = memmem(f->bytes.data, f->bytes.size, "tutti.made", 10);
     assert_non_null(name);
     memcpy(name, "tutti.else", 10);
-    memcpy(f->bytes.data + TT_SEAL_AT, TT_SEAL_OPEN + sizeof "sha256:" - 1, TT_SEAL_DIGITS);
+    memcpy(f->bytes.data + TT_SEAL_AT, &(TT_SEAL_OPEN)[sizeof "sha256:" - 1], TT_SEAL_DIGITS);
     assert_ok(tt_seal(f->bytes.data, f->bytes.size));
     tt_snapshot_t back = s_expect(&f->world);
     assert_ok(tt_snapshot_decode(&back, f->bytes.data, f->bytes.size));

@@ -252,8 +252,9 @@ static void test_nonsense_is_no_admission(void **state)
     static const char *const odd[] = {
         "{'metadata':{'name':'w'},'spec':7,'status':[]}",
         "{'metadata':{'name':'w','ownerReferences':7},'status':{'conditions':{},'admission':[]}}",
-        "{'metadata':{'name':'w'},'status':{'conditions':[7,{'type':7},{'type':'Admitted','status':true}],'admission':{"
-        "'podSetAssignments':[7,{'name':7,'flavors':[]}]}}}",
+        ("{'metadata':{'name':'w'},'status':{'conditions':[7,{'type':7},{'type':'Admitted','status':true}],'admission':"
+         "{"
+         "'podSetAssignments':[7,{'name':7,'flavors':[]}]}}}"),
     };
     for (size_t i = 0; i < TT_COUNT(odd); i++) {
         kueue_t *workload = s_read(odd[i]);
