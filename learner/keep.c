@@ -70,6 +70,7 @@ struct keep {
     uint32_t life;    /* the learner's thread alone writes it */
     found_t *anew;    /* NULL: the writer has it; else for its next job */
     bool quit;
+    bool ended; /* the thread has nothing of this left to do */
 
     /* the writer's */
     char *folder;
@@ -311,6 +312,10 @@ static void *s_live(void *ctx)
             s_do(self, job);
         s_give_back(self, job);
     }
+    pthread_mutex_lock(&self->mutex);
+    self->ended = true;
+    pthread_cond_signal(&self->changed);
+    pthread_mutex_unlock(&self->mutex);
     return NULL;
 }
 
@@ -368,19 +373,28 @@ tt_status_t keep_new(keep_t **self_p, const keep_cfg_t *cfg)
     return TT_OK;
 }
 
-void keep_destroy(keep_t **self_p)
+/*  Not by pthread_timedjoin_np, which goes by the wall clock: somebody may set that meanwhile. false: it hangs in a write. */
+static bool s_await_end(keep_t *self)
 {
-    keep_t *self = *self_p;
     struct timespec until;
-    if (!self)
-        return;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += JOIN_S;
     pthread_mutex_lock(&self->mutex);
     self->quit = true;
     pthread_cond_signal(&self->changed);
+    while (!self->ended && pthread_cond_clockwait(&self->changed, &self->mutex, CLOCK_MONOTONIC, &until) == 0)
+        ;
+    const bool ended = self->ended;
     pthread_mutex_unlock(&self->mutex);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += JOIN_S;
-    if (pthread_timedjoin_np(self->thread, NULL, &until) == 0)
+    return ended && pthread_join(self->thread, NULL) == 0;
+}
+
+void keep_destroy(keep_t **self_p)
+{
+    keep_t *self = *self_p;
+    if (!self)
+        return;
+    if (s_await_end(self))
         s_free(self);
     else
         log_error("%s: a write does not come to its end; it is left behind", self->folder);

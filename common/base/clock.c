@@ -1,4 +1,5 @@
 #include "common/base/clock.h"
+#include <pthread.h>
 #include <time.h>
 
 static int64_t s_read(clockid_t id)
@@ -44,4 +45,18 @@ void tt_clock_turn(tt_clock_t *self, int64_t by_ns)
 int64_t tt_wall_ns(void)
 {
     return s_read(CLOCK_REALTIME);
+}
+
+static int64_t s_ahead; /* of the wall clock before the monotonic one, at first */
+
+static void s_compare(void)
+{
+    s_ahead = s_read(CLOCK_REALTIME) - s_read(CLOCK_MONOTONIC);
+}
+
+int64_t tt_steady_ns(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, s_compare);
+    return s_ahead + s_read(CLOCK_MONOTONIC);
 }

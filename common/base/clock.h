@@ -30,3 +30,6 @@ static inline int64_t tt_now_ms(const tt_clock_t *clock)
 
 /*  Nanoseconds since 1970 (for log lines and event files only). */
 int64_t tt_wall_ns(void);
+/*  The same as the wall clock had it when this process first asked, and then the time that has passed: whoever sets the wall clock, two of
+ *  them are as far apart as they were. For times that a process writes down and then reckons with. */
+int64_t tt_steady_ns(void);

@@ -37,7 +37,7 @@ static const char *s_text(const json_t *object, const char *key)
 
 static int64_t s_now_s(void)
 {
-    return tt_wall_ns() / 1000000000;
+    return tt_steady_ns() / 1000000000;
 }
 
 /* ---- status ----------------------------------------------------------------------------------------------------------------- */

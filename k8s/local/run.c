@@ -188,7 +188,7 @@ static tt_status_t s_plan(const run_t *self, front_plan_t *out)
         .service_count = self->service_count,
         .made = self->made,
         .removed = self->removed,
-        .now_s = tt_wall_ns() / 1000000000,
+        .now_s = tt_steady_ns() / 1000000000,
         .random = self->random,
         .refusals = self->refused.list,
         .refusal_count = self->refused.count};
