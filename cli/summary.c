@@ -117,5 +117,8 @@ void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
             s_number(summary, "solved_at_s"));
     tt_summary_print_life(stream, summary);
     s_print_restored(stream, json_object_get(summary, "restored_from"));
+    if (strcmp(s_text(summary, "status"), tt_job_end_name(TT_JOB_STOPPED)) == 0 &&
+        json_is_number(json_object_get(summary, "updates")))
+        fprintf(stream, "  'tutti resume %s' goes on from here\n", s_text(summary, "run"));
     fprintf(stream, "  %s\n", s_text(summary, "run_dir"));
 }

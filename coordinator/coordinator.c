@@ -268,11 +268,17 @@ static tt_status_t s_open_journal(coordinator_t *self)
 static tt_status_t s_on_signal(void *ctx, int fd)
 {
     coordinator_t *self = ctx;
-    const int number = tt_signals_next(fd);
+    int sender = 0;
+    const int number = tt_signals_next_from(fd, &sender);
+    char reason[80];
     if (number == SIGTERM && self->alone)
         ends_leave(self, "SIGTERM", 128 + SIGTERM);
-    else if (number != 0)
-        ends_stop(self, number == 2 ? "SIGINT" : "SIGTERM", 128 + (uint32_t)number, self->ends.phase == ENDS_STOPPING);
+    else if (number != 0) {
+        snprintf(reason, sizeof reason, "SIG%s%s", sigabbrev_np(number), self->alone ? "" : " to the coordinator");
+        if (!self->alone && sender > 0) /* 0: nobody in this namespace of processes */
+            snprintf(reason + strlen(reason), sizeof reason - strlen(reason), ", from process %d", sender);
+        ends_stop(self, reason, 128 + (uint32_t)number, self->ends.phase == ENDS_STOPPING);
+    }
     return TT_OK;
 }
 

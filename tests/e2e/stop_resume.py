@@ -73,6 +73,20 @@ def test_resume_after_kill(world):
     equal(resumed["env_steps"], still["env_steps"], "steps")
 
 
+def test_who_asked_is_said(world):
+    """What ended a run, and what goes on with it, in the last words of the run and of `tutti status`."""
+    for what, number, code in (("run", signal.SIGHUP, 129), ("coordinator", signal.SIGTERM, 143)):
+        process = world.start("run", world.config(), "--run-dir", os.path.join(world.path, what), "--quiet", "--set", ENDLESS)
+        world.await_steps(os.path.join(world.path, what), 1, process)
+        os.kill(process.pid if what == "run" else world.replica(what, 0), number)
+        got, out, err = world.finish(process)
+        equal(got, code, f"exit code of {what}: {err}")
+        words = f"stopped: {number.name}" + (f" to the coordinator, from process {os.getpid()}\n" if what == "coordinator" else "\n")
+        for said in (out, world.tutti("status", what).stdout):
+            check(words in said, f"who asked: {said}")
+            check(f"'tutti resume {what}' goes on from here" in said, f"what to do: {said}")
+
+
 def test_the_last_line_is_the_summary(world):
     """Stop rules look at the batch in hand, which is not trained any more: what is said of the end counts it everywhere or nowhere."""
     for seed in range(1, 6):
@@ -84,4 +98,4 @@ def test_the_last_line_is_the_summary(world):
 
 
 main(test_the_last_line_is_the_summary, test_sigint, test_sigterm_lag_0, test_tutti_stop, test_resume_keeps_the_counts_last_asked_for,
-     test_resume_after_kill)
+     test_resume_after_kill, test_who_asked_is_said)
