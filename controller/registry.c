@@ -84,6 +84,30 @@ static bool s_look(int folder, const char *name, char *out)
     return s_read(folder, name, target) && realpath(target, out) && mark_look(out) != MARK_NONE;
 }
 
+/*  Is it certain that there is nothing, or no run? A disk that is away for a moment, or a folder that is shut, does not make it so. */
+static bool s_is_void(int folder, const char *name, char *target)
+{
+    if (!s_read(folder, name, target))
+        return true;
+    const int dir = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    const bool none = mark_look_at(dir) == MARK_NONE;
+    close(dir);
+    return none;
+}
+
+static bool s_was(int folder, const char *name, char *out)
+{
+    return s_read(folder, name, out) && s_is_void(folder, name, out);
+}
+
+static bool s_is_away(int folder, const char *name, char *out)
+{
+    char real[PATH_MAX];
+    return !s_is_void(folder, name, out) && !s_look(folder, name, real);
+}
+
 static bool s_ask(bool (*ask)(int folder, const char *name, char *out), const char *name, char *out)
 {
     char path[PATH_MAX];
@@ -101,8 +125,12 @@ bool registry_look(const char *name, char *out)
 
 bool registry_was(const char *name, char *out)
 {
-    char now[PATH_MAX];
-    return s_ask(s_read, name, out) && !s_ask(s_look, name, now);
+    return s_ask(s_was, name, out);
+}
+
+bool registry_away(const char *name, char *out)
+{
+    return s_ask(s_is_away, name, out);
 }
 
 /*  Forget a name. Only links are names: whatever else lies there was put there by somebody else. */
@@ -122,14 +150,13 @@ static tt_status_t s_take_name(tt_rundir_t *self, int folder)
         if (s_look(folder, self->name, other)) {
             if (strcmp(other, self->path) == 0)
                 return TT_OK;
-            snprintf(self->name, sizeof self->name, "%s~%d", wanted, n);
-            continue;
+        } else if (s_is_void(folder, self->name, other)) {
+            s_drop(folder, self->name);
+            if (symlinkat(self->path, folder, self->name) == 0)
+                return TT_OK;
+            if (errno != EEXIST)
+                return tt_err_errno(TT_IO, "cannot register the run as '%s'", self->name);
         }
-        s_drop(folder, self->name);
-        if (symlinkat(self->path, folder, self->name) == 0)
-            return TT_OK;
-        if (errno != EEXIST)
-            return tt_err_errno(TT_IO, "cannot register the run as '%s'", self->name);
         snprintf(self->name, sizeof self->name, "%s~%d", wanted, n);
     }
     return tt_err(TT_EXISTS, "too many runs are called '%s'", wanted);
@@ -156,7 +183,7 @@ void registry_forget(const char *name)
     int folder;
     if (s_folder(path, sizeof path) != TT_OK || s_lock(path, &folder) != TT_OK)
         return;
-    if (!s_look(folder, name, target))
+    if (s_is_void(folder, name, target))
         s_drop(folder, name);
     close(folder);
 }

@@ -13,5 +13,7 @@ void registry_forget(const char *name);
 bool registry_look(const char *name, char *out);
 /*  Where a run of that name was, which is gone now or is no run any more, in out[PATH_MAX]; false: it is there, or never was. */
 bool registry_was(const char *name, char *out);
+/*  Where the run of that name is, in out[PATH_MAX], which cannot be looked at now: nobody knows whether it is there. */
+bool registry_away(const char *name, char *out);
 /*  The nearest name of a run that is there, copied to out[256]: of "demo" the newest of demo-1, demo-2, ...; false: none is near. */
 bool registry_nearest(const char *name, char *out);

@@ -196,6 +196,11 @@ static tt_status_t s_err_none(const char *name)
     if (folder)
         return tt_err(
             TT_NOT_FOUND, "%s is not the directory of a run (none of its files says so); 'tutti ps' lists them", name);
+    if (registry_away(name, was))
+        return eaccess(was, R_OK | X_OK) == 0
+                   ? tt_err(TT_IO, "run '%.255s' is at %s, which cannot be looked at", name, was)
+                   : tt_err_errno(errno == EACCES ? TT_DENIED : TT_IO,
+                         "run '%.255s' is at %s, which cannot be looked at", name, was);
     if (registry_was(name, was))
         return tt_err(TT_NOT_FOUND,
             "run '%.255s' was at %s, which is %s; where it was moved, name its directory; 'tutti ps' lists the others",

@@ -328,6 +328,43 @@ static void test_a_directory_that_may_not_be_looked_at(void **state)
     free(words);
 }
 
+static void s_fail_on(void *ctx, const char *name, const char *was)
+{
+    (void)ctx;
+    fail_msg("%s at %s is forgotten", name, was);
+}
+
+/*  Its disk is away for a moment, or its folder shut: nobody says that it is gone, and nobody takes its name. */
+static void test_a_name_of_what_cannot_be_looked_at_stays(void **state)
+{
+    (void)state;
+    tt_rundir_t run, other, found;
+    const uid_t me = geteuid();
+    static const char *const folders[] = {"shut", "open", "state"};
+    for (size_t i = 0; i < TT_COUNT(folders); i++) {
+        assert_int_equal(mkdir(folders[i], 0755), 0);
+        assert_true(me != 0 || chown(folders[i], 65534, 65534) == 0);
+    }
+    if (me == 0 && (chmod(".", 0755) != 0 || seteuid(65534) != 0))
+        skip();
+    assert_ok(tt_rundir_create(&run, "shut/job", "job"));
+    assert_int_equal(chmod("shut", 0), 0);
+    const tt_status_t swept = tt_registry_sweep(s_fail_on, NULL), made = tt_rundir_create(&other, "open/job", "job"),
+                      looked = tt_rundir_find(&found, "job");
+    char *words = tt_strdup(tt_err_text());
+    assert_int_equal(chmod("shut", 0755), 0);
+    const tt_status_t again = tt_rundir_find(&found, "job");
+    assert_int_equal(me == 0 ? seteuid(0) : 0, 0);
+    assert_ok(swept);
+    assert_ok(made);
+    assert_string_equal(other.name, "job~2");
+    assert_int_equal(looked, TT_DENIED);
+    assert_non_null(strstr(words, "/shut/job, which cannot be looked at: Permission denied"));
+    assert_ok(again);
+    assert_string_equal(found.path, run.path);
+    free(words);
+}
+
 static void test_a_run_that_was_moved_is_not_its_own_nearest(void **state)
 {
     (void)state;
@@ -375,6 +412,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_mark_lasts, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_name_without_its_number, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_directory_that_may_not_be_looked_at, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_name_of_what_cannot_be_looked_at_stays, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_was_moved_is_not_its_own_nearest, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
     };
