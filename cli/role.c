@@ -46,7 +46,9 @@ static tt_status_t s_where_it_listens(const char *run, listen_t *out)
         status = tt_train_parse(&train, tt_buf_text(&text), text.size);
     tt_buf_free(&text);
     if (status != TT_OK)
-        return status == TT_NOT_FOUND ? TT_OK : status; /* the location says what is wrong with such a directory */
+        return status == TT_NOT_FOUND
+                   ? TT_OK
+                   : tt_err_wrap(status, "%s", path); /* the location says what is wrong with such a directory */
     const char *listen = train.coordinator.listen, *colon = strrchr(listen, ':');
     if (strncmp(listen, "tcp://", 6) != 0 || colon < listen + 6)
         return TT_OK;

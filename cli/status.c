@@ -145,6 +145,16 @@ static void s_add_life(const tt_rundir_t *run, json_t *answer)
     json_decref(history);
 }
 
+/*  What else than a kill may have been the reason that nothing says how it ended. */
+static const char *s_unwritten(const tt_rundir_t *run)
+{
+    if (tt_rundir_full(run))
+        return ", or its disk, which is full now, left it no room to say how: make some";
+    if (tt_rundir_read_only(run))
+        return ", or its file system, which is read-only now, kept it from saying how: look after the disk (dmesg)";
+    return "";
+}
+
 int tt_cmd_status(int argc, char **argv)
 {
     int code;
@@ -183,8 +193,7 @@ int tt_cmd_status(int argc, char **argv)
         tt_summary_print(stdout, answer, NULL);
     } else {
         printf("%s  killed before it could end by itself%s; 'tutti resume %s' continues it\n", tt_shown(run.name),
-            tt_rundir_full(&run) ? ", or its disk, which is full now, left it no room to say how: make some" : "",
-            tt_shown(run.name));
+            s_unwritten(&run), tt_shown(run.name));
     }
     json_decref(answer);
     return 0;

@@ -94,7 +94,9 @@ static tt_status_t s_create_at(tt_rundir_t *out, const char *path, bool *made)
 
 static tt_status_t s_create_numbered(tt_rundir_t *out, const char *name, bool *made)
 {
-    TT_TRY(tt_file_make_path("runs", 0777));
+    const tt_status_t status = tt_file_make_path("runs", 0777);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "no place for the run here; choose one with --run-dir");
     for (int n = 1; n < 1000000; n++) {
         char path[512], taken[PATH_MAX], candidate[256];
         snprintf(candidate, sizeof candidate, "%s-%d", name, n);
@@ -105,7 +107,8 @@ static tt_status_t s_create_numbered(tt_rundir_t *out, const char *name, bool *m
         if (*made)
             return s_settle(out, path);
         if (errno != EEXIST)
-            return tt_err_errno(TT_IO, "cannot make %s", path);
+            return tt_err_errno(errno == EACCES || errno == EROFS ? TT_DENIED : TT_IO,
+                "no place for the run here; choose one with --run-dir: cannot make %s", path);
     }
     return tt_err(TT_EXISTS, "runs/ holds too many runs called %s", name);
 }
@@ -388,6 +391,12 @@ bool tt_rundir_full(const tt_rundir_t *self)
     const fsblkcnt_t blocks = geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
     const fsfilcnt_t files = geteuid() == 0 ? disk.f_ffree : disk.f_favail;
     return blocks * disk.f_frsize < FULL || (disk.f_files > 0 && files == 0);
+}
+
+bool tt_rundir_read_only(const tt_rundir_t *self)
+{
+    struct statvfs disk;
+    return statvfs(self->path, &disk) == 0 && (disk.f_flag & ST_RDONLY);
 }
 
 tt_status_t tt_rundir_write(const tt_rundir_t *self, const char *file, const char *text, int mode)

@@ -66,6 +66,8 @@ tt_status_t tt_rundir_begin(const tt_rundir_t *self);
 tt_status_t tt_rundir_sync(const tt_rundir_t *self);
 /*  Is the disk of the run full? */
 bool tt_rundir_full(const tt_rundir_t *self);
+/*  Is its file system one that nobody may write to? */
+bool tt_rundir_read_only(const tt_rundir_t *self);
 
 /*  Remove a small file of the run, if it is there. */
 void tt_rundir_forget(const tt_rundir_t *self, const char *file);

@@ -67,8 +67,13 @@ static tt_status_t s_make_short(int run, const char *path)
 {
     char name[] = SHORT "XXXXXX", link[sizeof name + 4], owner[OWNER];
     struct stat info;
-    if (fstat(run, &info) != 0 || !mkdtemp(name))
-        return s_err(name);
+    if (fstat(run, &info) != 0)
+        return s_err(path);
+    if (!mkdtemp(name))
+        return tt_err_wrap(s_err(SHORT "XXXXXX"),
+            "%s is too long for sockets, and no shorter place can be made for them (use a run directory with a shorter "
+            "path)",
+            path);
     s_owner(owner, &info);
     snprintf(link, sizeof link, "%s/run", name);
     if (symlink(owner, link) == 0 && symlinkat(name, run, "sock") == 0)

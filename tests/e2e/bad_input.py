@@ -196,6 +196,44 @@ def test_full_disk(world):
     check(not os.path.exists(run), "the run was not where it is full")
 
 
+def s_may_mount():
+    """Not where the program itself is in /tmp, over which something is mounted."""
+    may = (os.geteuid() == 0 and shutil.which("unshare") and not TUTTI.startswith("/tmp/") and
+           subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0)
+    if not may:
+        print("        needs root and a mount namespace: left out", flush=True)
+    return may
+
+
+def test_a_disk_that_became_read_only(world):
+    """As a kernel leaves it after an error: the run could not write how it ended."""
+    if not s_may_mount():
+        return
+    script = ('mkdir m && mount -t tmpfs tmpfs m && "$0" run "$1" --quiet --run-dir m/run --set stop.env_steps=512 && '
+              'rm m/run/summary.json m/run/result.json && mount -o remount,ro m && "$0" status m/run')
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, TUTTI, world.config()], env=world.env, cwd=world.path, capture_output=True,
+                          text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL, check=False)
+    equal(done.returncode, 0, f"exit code; {done.stdout} {done.stderr}")
+    check("or its file system, which is read-only now, kept it from saying how" in done.stdout, done.stdout)
+
+
+def test_no_place_for_a_run(world):
+    """Where nothing may be written, what would help is named: another directory, or a shorter path."""
+    if not s_may_mount():
+        return
+    world.config()
+    os.mkdir(os.path.join(world.path, "x" * 100))
+    ro = 'mount --bind "$0" /mnt && cd /mnt && mount -t tmpfs -o ro tmpfs /tmp && '
+    for script, words in ((ro + f'XDG_STATE_HOME=/mnt/state "$1" run job.yaml --run-dir {"x" * 100}/run', ("is too long for sockets", "a shorter path")),
+                          (ro + 'mount -t tmpfs -o ro tmpfs /srv && cd /srv && "$1" run /mnt/job.yaml', ("cannot make", "runs", "--run-dir"))):
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, world.path, TUTTI], env=world.env, cwd=world.path, capture_output=True,
+                              text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL, check=False)
+        equal(done.returncode, 77, f"exit code; {done.stdout} {done.stderr}")
+        last = done.stderr.strip().splitlines()[-1]
+        for word in words:
+            check(word in last, f"the message does not say {word!r}: {done.stderr}")
+
+
 def test_limit_on_file_sizes(world):
     """`ulimit -f`: the write fails with words, no signal kills a process, and no line is torn or there twice."""
     run_dir = os.path.join(world.path, "run")
@@ -375,7 +413,7 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_no_library_for_http, test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
+     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
      test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
