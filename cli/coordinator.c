@@ -13,6 +13,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/net/sockdir.h"
 #include "controller/rundir.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/files.h"
@@ -160,8 +161,10 @@ static tt_status_t s_run(const tt_args_t *args, int *code)
     else
         tt_operator_thread_end(&operator_thread, status == TT_OK && *code == 0);
     TT_TRY(status);
-    if (alone && *code != 128 + 15)
+    if (alone && *code != 128 + 15) {
+        tt_sockdir_close(run);
         s_print_result(run);
+    }
     return TT_OK;
 }
 

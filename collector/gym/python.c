@@ -1,4 +1,5 @@
 #include "collector/gym/python.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,7 +34,11 @@ static tt_status_t s_named(char **out, const char *name, const char *who)
         *out = path;
         return TT_OK;
     }
+    const bool shut = path && access(path, X_OK) != 0 && errno == EACCES;
     free(path);
+    if (shut)
+        return tt_err(
+            TT_DENIED, "%s names the Python interpreter %s, which may not be run: Permission denied", who, name);
     return tt_err(TT_NOT_FOUND, "%s names the Python interpreter %s, and there is no such program", who, name);
 }
 

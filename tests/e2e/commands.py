@@ -189,6 +189,20 @@ def test_a_run_is_its_owners(world):
     equal(os.stat(os.path.join(world.path, "state", "tutti", "runs")).st_mode & 0o7777, 0o700, "the registry")
 
 
+def test_a_coordinator_on_its_own_leaves_no_sockets(world):
+    """When its job has ended; the sockets of a long path are in a folder of /tmp. Where it only leaves (SIGTERM) they stay: it comes back."""
+    run_dir = os.path.join(world.path, "x" * 100)
+    link = os.path.join(run_dir, "sock")
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 0)):
+        process = world.start("coordinator", "--config", world.config(), "--run", run_dir)
+        wait_for(lambda: (world.status(run_dir) or {}).get("phase"), "its answer")
+        folder = os.readlink(link)
+        process.send_signal(number)
+        got, _, err = world.finish(process)
+        equal(got, code, f"exit code: {err}")
+        equal((os.path.lexists(link), os.path.exists(folder)), (code != 0, code != 0), f"{folder} after {number.name}")
+
+
 def s_as_nobody(world, *args):
     """A command as a user of no rights at all, without a home; it must not wait for what it cannot get."""
     return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", TUTTI, *args], env={"TT_E2E": world.mark},
@@ -305,5 +319,5 @@ def test_metrics_file(world):
 
 
 main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
-     test_rm_removes_runs_only, test_a_run_is_its_owners, test_another_users_run, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch,
+     test_rm_removes_runs_only, test_a_run_is_its_owners, test_a_coordinator_on_its_own_leaves_no_sockets, test_another_users_run, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch,
      test_fetch_stays, test_an_end_of_learning_is_said, test_detach, test_logs_follow, test_metrics_file)

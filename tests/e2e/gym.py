@@ -153,8 +153,8 @@ def test_what_is_missing(world):
     world.file("no_atari/ale_py.py", "raise ImportError('no atari here')")
     bare = {"TT_PYTHON": "/usr/bin/python3", "PYTHONPATH": "", "VIRTUAL_ENV": ""}
     for env_id, env, code, words in [
-        ("CartPole-v1", {"TT_PYTHON": "/nowhere/python3"}, 66, "TT_PYTHON names the Python interpreter /nowhere/python3"),
-        ("CartPole-v1", {"TT_PYTHON": empty}, 66, "there is no such program"),
+        ("CartPole-v1", {"TT_PYTHON": "/nowhere/python3"}, 66, "TT_PYTHON names the Python interpreter /nowhere/python3, and there is no such program"),
+        ("CartPole-v1", {"TT_PYTHON": empty}, 77, f"{empty}, which may not be run: Permission denied"),
         ("CartPole-v1", {"TT_PYTHON": "", "VIRTUAL_ENV": "", "CONDA_PREFIX": "", "PATH": "/nowhere"}, 66, "no python3 in PATH"),
         ("CartPole-v1", {"TT_PYTHON": old}, 66, "is Python 3.6, and environments of Gymnasium's need 3.8 at least"),
         ("CartPole-v1", bare, 66, '/usr/bin/python3 -m pip install "gymnasium"'),
