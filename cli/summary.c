@@ -101,10 +101,18 @@ void tt_summary_print_life(FILE *stream, const json_t *summary)
     free(text);
 }
 
+/*  A job of Kubernetes that was stopped does not go on. */
+static bool s_goes_on(const json_t *summary)
+{
+    return strcmp(s_text(summary, "status"), tt_job_end_name(TT_JOB_STOPPED)) == 0 &&
+           json_is_number(json_object_get(summary, "updates"));
+}
+
 void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
 {
-    fprintf(stream, "%s: %s\n", s_text(summary, "status"),
-        failure && failure[0] ? tt_shown(failure) : s_text(summary, "reason"));
+    fprintf(stream, "%s: %s%s\n", s_text(summary, "status"),
+        failure && failure[0] ? tt_shown(failure) : s_text(summary, "reason"),
+        s_goes_on(summary) ? "; 'tutti resume' goes on" : "");
     if (json_is_number(json_object_get(summary, "env_steps")))
         fprintf(stream, "  %.0f steps in %.0f updates and %.0f episodes, %.0f steps/s, %.2f s in all\n",
             s_number(summary, "env_steps"), s_number(summary, "updates"), s_number(summary, "episodes"),
@@ -117,8 +125,5 @@ void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
             s_number(summary, "solved_at_s"));
     tt_summary_print_life(stream, summary);
     s_print_restored(stream, json_object_get(summary, "restored_from"));
-    if (strcmp(s_text(summary, "status"), tt_job_end_name(TT_JOB_STOPPED)) == 0 &&
-        json_is_number(json_object_get(summary, "updates")))
-        fprintf(stream, "  'tutti resume %s' goes on from here\n", s_text(summary, "run"));
     fprintf(stream, "  %s\n", s_text(summary, "run_dir"));
 }
