@@ -90,7 +90,7 @@ def s_said(world):
     """What one run says: {S, H, P, M: names at the top}, every name there is, and TensorBoard's tags."""
     # eight beats are told together, and not before they have lasted half a second
     process, run_dir = world.start_run(world.config(), "stop.env_steps=1G", "checkpoint.every_s=0.5", "net.beat_ms=200",
-                                       "net.lease_ms=20000", "learner.replicas=2", "eval.every=2000")
+                                       "net.lease_ms=20000", "learner.replicas=2", "eval.every=2000", "algorithm.vtrace=true")
     wait_for(lambda: s_told(run_dir) and "eval/" in s_rows(run_dir), "where the time of each role goes, and an evaluation")
     status, served = world.status(run_dir), json.loads(s_ask(run_dir, "/status"))
     equal(set(status) - set(served), {"life", "changed"}, "what tutti status says and GET /status does not")
