@@ -1,4 +1,4 @@
-"""Stable-Baselines3 with a probe in its callback; the recipes are in sb3_zoo.py, sb3_cleanrl.py (PPO), sb3_a2c.py, sb3_dqn.py, sb3_lstm.py and sb3_sac.py."""
+"""Stable-Baselines3 with a probe in its callback; the recipes are in sb3_zoo.py, sb3_cleanrl.py (PPO), sb3_a2c.py, sb3_dqn.py, sb3_lstm.py and sb3_twin.py (SAC, TD3)."""
 import gymnasium
 import stable_baselines3
 import torch
