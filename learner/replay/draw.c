@@ -111,8 +111,12 @@ static void s_room(replay_t *self, uint32_t units)
     self->unit = tt_realloc(self->unit, tt_mul(units, sizeof *self->unit));
     self->aim = tt_realloc(self->aim, tt_mul(units, sizeof *self->aim));
     self->weight = tt_realloc(self->weight, tt_mul(units, sizeof(float)));
-    self->ret = tt_realloc(self->ret, tt_mul(units, sizeof(float)));
-    self->discount = tt_realloc(self->discount, tt_mul(units, sizeof(float)));
+    const uint32_t length = self->past.cfg.length;
+    const size_t rows = tt_mul(units, length ? length : 1);
+    self->ret = tt_realloc(self->ret, tt_mul(rows, sizeof(float)));
+    self->discount = tt_realloc(self->discount, tt_mul(rows, sizeof(float)));
+    if (length)
+        self->next = tt_realloc(self->next, tt_mul(rows, sizeof *self->next));
 }
 
 /*  n P of a unit: how much likelier it is than if all were drawn alike. */
@@ -137,15 +141,14 @@ static void s_draw_stripe(replay_t *self, uint64_t total, uint32_t stripe, uint3
 {
     const sumtree_t *tree = &self->units.tree[stripe];
     const double sum = sumtree_sum(tree);
-    const uint64_t base = stripes_first(&self->units.stripes, stripe, past_oldest(&self->past));
+    const uint64_t base = units_first(&self->units, stripe);
     uint64_t *slot = self->unit + first;
     s_aim(self, total, stripe, self->aim, units);
     sumtree_find(tree, self->aim, slot, units);
     for (uint32_t j = 0; j < units; j++) {
         const double odds = s_odds(self, sumtree_at(tree, slot[j]), sum);
         self->weight[first + j] = replay_uniform(self) ? (float)(1 / odds) : tt_powf((float)odds, -beta);
-        const uint64_t number = base + ((slot[j] - base) & (tree->slots - 1)); /* the living one of that slot */
-        slot[j] = stripes_unit(&self->units.stripes, stripe, number);
+        slot[j] = units_of_slot(&self->units, stripe, base, slot[j]);
     }
 }
 
@@ -168,6 +171,35 @@ static void s_returns(replay_t *self, uint32_t units)
         units_reach(&self->units, place, &reach);
         self->ret[i] = reach.ret;
         self->discount[i] = reach.discount;
+    }
+}
+
+/*  Where NEXT of a sequence's row k is, counted in its rows. */
+static uint32_t s_next(const units_reach_t *reach, uint32_t k)
+{
+    const uint32_t last = k + reach->rows - 1;
+    if (reach->mark & ROW_TERMINATED)
+        return last;
+    return reach->mark & ROW_CUT ? REPLAY_FINAL_OF | last : last + 1;
+}
+
+/*  Of the rows that are trained on, by row and position. */
+static void s_returns_of_sequences(replay_t *self, uint32_t units)
+{
+    const replay_cfg_t *cfg = &self->past.cfg;
+    for (uint32_t i = 0; i < units; i++) {
+        const uint64_t clock = self->unit[i] / cfg->N + cfg->burn;
+        past_place_t place = past_place(&self->past, clock, (uint32_t)(self->unit[i] % cfg->N));
+        for (uint32_t t = 0; t < cfg->length; t++) {
+            const size_t at = (size_t)t * units + i;
+            units_reach_t reach;
+            units_reach(&self->units, place, &reach);
+            self->ret[at] = reach.ret;
+            self->discount[at] = reach.discount;
+            self->next[at] = s_next(&reach, cfg->burn + t);
+            if (t + 1 < cfg->length)
+                place = past_after(&self->past, place);
+        }
     }
 }
 
@@ -195,11 +227,14 @@ tt_status_t replay_sample(replay_t *self, uint64_t total, uint32_t units, float 
         const uint32_t first = (uint32_t)((uint64_t)s * units / S), end = (uint32_t)((s + 1ull) * units / S);
         s_draw_stripe(self, total, s, first, end - first, beta);
     }
-    s_returns(self, units);
+    if (self->past.cfg.length)
+        s_returns_of_sequences(self, units);
+    else
+        s_returns(self, units);
     if (!replay_uniform(self)) {
         s_normalise(self, units);
         memcpy(replay_late(self, total, units)->unit, self->unit, units * sizeof *self->unit);
     }
-    *out = (replay_sample_t){units, self->unit, self->weight, self->ret, self->discount};
+    *out = (replay_sample_t){units, self->unit, self->weight, self->ret, self->discount, self->next};
     return TT_OK;
 }

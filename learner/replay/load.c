@@ -39,6 +39,7 @@ static tt_status_t s_check_setup(const block_head_t *head, const replay_cfg_t *c
     if (head->name != ours.name) \
         return tt_err(           \
             TT_DATA, "replay: saved with another setup: " what " %" PRIu64 ", here %" PRIu64, head->name, ours.name);
+    BLOCK_SETUP_LONGER(X) /* before the version, which only says whether there are any */
     BLOCK_SETUP(X)
 #undef X
     return TT_OK;
@@ -106,6 +107,17 @@ static tt_status_t s_check_finals(const past_t *past, const past_batch_t *batch,
     return cut ? tt_err(TT_DATA, "replay: batch %" PRIu64 " has truncations without a final", batch->batch) : TT_OK;
 }
 
+static tt_status_t s_load_carry(const past_t *past, const past_batch_t *batch, reader_t *in)
+{
+    const uint64_t count = (uint64_t)past->cfg.N * past->cfg.carry;
+    TT_TRY(s_take(in, batch->carry, count * sizeof *batch->carry));
+    for (uint64_t i = 0; i < count; i++)
+        if (!isfinite(batch->carry[i]))
+            return tt_err(TT_DATA, "replay: batch %" PRIu64 ": env %" PRIu64 " carries %g", batch->batch,
+                i / past->cfg.carry, (double)batch->carry[i]);
+    return TT_OK;
+}
+
 static tt_status_t s_load_columns(const past_t *past, const past_batch_t *batch, reader_t *in)
 {
     const uint64_t count = (uint64_t)past->cfg.T * past->cfg.N;
@@ -143,7 +155,7 @@ static tt_status_t s_check_broken(const past_t *past, const past_batch_t *batch)
 /*  As insertion does it, so that a batch that was evicted there while it was on its way is evicted here too. */
 static void s_evict(past_t *past, uint64_t finals)
 {
-    const uint64_t bytes = (uint64_t)past->cfg.T * past->cfg.N * past->row_bytes + finals * past->final_bytes;
+    const uint64_t bytes = past->batch_bytes + finals * past->final_bytes;
     while (past->first < past->next && past->bytes + bytes > past->cfg.capacity)
         past_evict(past);
 }
@@ -165,6 +177,7 @@ static tt_status_t s_load_batch(past_t *past, uint64_t number, uint64_t least, b
     TT_TRY(s_take(in, batch->age, past->cfg.N * sizeof *batch->age));
     if (!s_flags_ok(batch->broken, past->cfg.N))
         return tt_err(TT_DATA, "replay: batch %" PRIu64 ": an env is broken, or it is not", number);
+    TT_TRY(s_load_carry(past, batch, in));
     TT_TRY(s_load_columns(past, batch, in));
     TT_TRY(s_load_finals(past, batch, newest, in));
     past_mark(past, batch);
@@ -174,7 +187,7 @@ static tt_status_t s_load_batch(past_t *past, uint64_t number, uint64_t least, b
 static tt_status_t s_load_priorities(replay_t *self, reader_t *in)
 {
     const past_t *past = &self->past;
-    for (uint64_t clock = past_oldest(past); clock < past_end(past); clock++) {
+    for (uint64_t clock = past_oldest(past); clock < past_end(past); clock += self->units.period) {
         for (uint32_t e = 0; e < past->cfg.N; e++) {
             float p = 0;
             TT_TRY(s_take(in, &p, sizeof p));
@@ -271,7 +284,7 @@ tt_status_t replay_warm_add(replay_warm_t *self, const replay_piece_t *piece)
 static tt_status_t s_check_seal(const void *bytes, size_t size)
 {
     uint8_t seal[BLOCK_SEAL];
-    if (size < sizeof(block_head_t) + BLOCK_SEAL || memcmp(bytes, BLOCK_MAGIC, sizeof BLOCK_MAGIC - 1) != 0)
+    if (size < BLOCK_HEAD + BLOCK_SEAL || memcmp(bytes, BLOCK_MAGIC, sizeof BLOCK_MAGIC - 1) != 0)
         return tt_err(TT_DATA, "replay: this is no saved replay");
     crypto_hash_sha256(seal, bytes, size - BLOCK_SEAL);
     if (memcmp(seal, (const uint8_t *)bytes + size - BLOCK_SEAL, BLOCK_SEAL) != 0)
@@ -283,7 +296,9 @@ static tt_status_t s_open(const replay_t *self, const void *bytes, size_t size, 
 {
     TT_TRY(s_check_seal(bytes, size));
     *in = (reader_t){bytes, size - BLOCK_SEAL};
-    TT_TRY(s_take(in, head, sizeof *head));
+    *head = (block_head_t){.magic = {0}};
+    TT_TRY(s_take(in, head, BLOCK_HEAD));
+    TT_TRY(s_take(in, (uint8_t *)head + BLOCK_HEAD, block_head_size(head) - BLOCK_HEAD));
     TT_TRY(s_check_setup(head, &self->past.cfg));
     return s_check_state(head, &self->past, self->lates);
 }

@@ -22,7 +22,9 @@ struct replay {
     /* of the newest minibatch */
     uint64_t *unit; /* [room] */
     double *aim;    /* [room] scratch: where in their stripe's sum they lie */
-    float *weight, *ret, *discount;
+    float *weight;
+    float *ret, *discount; /* [room] or [length][room], */
+    uint32_t *next;        /* of sequences alone        */
     uint32_t room;
 };
 

@@ -26,23 +26,30 @@ static void s_sizes(past_t *self)
         self->record_at[c] = self->record;
         self->record = tt_align(self->record + columns->at[c].bytes, sizeof(uint64_t));
     }
-    self->block_bytes = block;
+    const size_t carry = tt_mul(tt_mul(self->cfg.N, self->cfg.carry), sizeof(float));
+    self->batch_bytes = tt_add(tt_mul(rows, self->row_bytes), carry);
+    self->block_bytes = tt_add(block, tt_align(carry, LINE));
     self->record = self->record ? self->record : sizeof(uint64_t);
 }
 
 static tt_status_t s_room(past_t *self)
 {
     const uint64_t rows = (uint64_t)self->cfg.T * self->cfg.N;
-    self->room = self->cfg.capacity / (rows * self->row_bytes);
+    self->room = self->cfg.capacity / self->batch_bytes;
     if (!self->room)
         return tt_err(TT_CONFIG,
             "replay: a capacity of %" PRIu64 " bytes; one batch (%" PRIu32 " envs, %" PRIu32 " steps) takes %" PRIu64,
-            self->cfg.capacity, self->cfg.N, self->cfg.T, rows * self->row_bytes);
+            self->cfg.capacity, self->cfg.N, self->cfg.T, self->batch_bytes);
     if (self->room > REPLAY_ROWS_MAX / rows)
         return tt_err(TT_CONFIG,
             "replay: a capacity of %" PRIu64 " bytes holds %" PRIu64 " batches of %" PRIu64 " rows; it can be %" PRIu64
             " rows in all",
             self->cfg.capacity, self->room, rows, REPLAY_ROWS_MAX);
+    if (self->room < past_span(&self->cfg))
+        return tt_err(TT_CONFIG,
+            "replay: a capacity of %" PRIu64 " bytes holds %" PRIu64 " batches; a sequence of %" PRIu32 " and %" PRIu32
+            " rows and the %" PRIu32 " ahead of them needs %" PRIu64,
+            self->cfg.capacity, self->room, self->cfg.burn, self->cfg.length, self->cfg.ahead, past_span(&self->cfg));
     return TT_OK;
 }
 
@@ -111,6 +118,7 @@ static void s_map(const past_t *self, past_batch_t *batch)
         batch->column[c] = at;
         at += tt_align(rows * columns->at[c].bytes, LINE);
     }
+    batch->carry = (float *)(void *)at;
 }
 
 /*  With some to spare: a batch is used again, and most have about as many. */
@@ -154,7 +162,7 @@ past_batch_t *past_push(past_t *self, uint64_t number, uint32_t finals)
     self->next = number + 1;
     self->ring[number & self->mask] = batch;
     self->finals += finals;
-    self->bytes += (uint64_t)self->cfg.T * self->cfg.N * self->row_bytes + finals * self->final_bytes;
+    self->bytes += self->batch_bytes + finals * self->final_bytes;
     return batch;
 }
 
@@ -164,7 +172,7 @@ void past_evict(past_t *self)
     *slot = NULL;
     self->first++;
     self->finals -= batch->finals;
-    self->bytes -= (uint64_t)self->cfg.T * self->cfg.N * self->row_bytes + batch->finals * self->final_bytes;
+    self->bytes -= self->batch_bytes + batch->finals * self->final_bytes;
     if (self->spare)
         self->finals_room -= self->spare->finals_room;
     s_batch_free(self->spare);
@@ -261,7 +269,7 @@ static uint32_t s_finals(const replay_part_t *part, uint32_t parts)
 
 uint64_t past_bytes(const past_t *self, const replay_part_t *part, uint32_t parts)
 {
-    return (uint64_t)self->cfg.T * self->cfg.N * self->row_bytes + s_finals(part, parts) * self->final_bytes;
+    return self->batch_bytes + s_finals(part, parts) * self->final_bytes;
 }
 
 /* ---- copying in ----------------------------------------------------------------------------------------------------- */
@@ -294,6 +302,10 @@ static void s_copy_part(past_t *self, past_batch_t *batch, const replay_part_t *
             memcpy(self->tip + (part->env + e) * self->record + self->record_at[c], last + e * bytes, bytes);
     }
     memcpy(batch->age + part->env, part->at->age + part->first, part->count * sizeof(uint32_t));
+    const size_t carry = self->cfg.carry;
+    if (carry)
+        memcpy(batch->carry + part->env * carry, part->at->carry + part->first * carry,
+            part->count * carry * sizeof(float));
 }
 
 /*  A final of a batch on its way in: which part has it. */

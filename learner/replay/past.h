@@ -24,6 +24,7 @@ typedef struct {
     void *block;                     /* owned: all arrays but the finals              */
     uint8_t *column[TT_COLUMNS_MAX]; /* [T][N] rows; NULL = not stored                */
     uint32_t *age;                   /* [N]                                           */
+    float *carry;                    /* [N][carry] into its first rows                */
     uint8_t *broken;                 /* [N] its first row does not go on from the one before */
     uint8_t *mark;                   /* [T][N] ROW_...                                */
     uint8_t *since;                  /* [T][N] rows of its episode before it, SINCE_MAX at most */
@@ -37,6 +38,7 @@ typedef struct {
     size_t record;                    /* bytes of a final                                         */
     size_t record_at[TT_COLUMNS_MAX]; /* of each stored, kept column in it                        */
     uint64_t row_bytes, final_bytes;  /* logical                                                  */
+    uint64_t batch_bytes;             /* logical, without finals: rows, and what is carried       */
     uint64_t block_bytes;
     uint64_t room;          /* batches at most                                          */
     uint64_t places;        /* frames of the ring, places.h                             */
@@ -81,6 +83,12 @@ static inline bool past_keeps(const past_t *self, uint32_t column)
 static inline past_batch_t *past_batch(const past_t *self, uint64_t batch)
 {
     return self->ring[batch & self->mask];
+}
+/*  Batches in which the rows of a sequence lie that must be there, with those ahead of it; the last frame may be the tip. 0: units
+ *  are rows. */
+static inline uint64_t past_span(const replay_cfg_t *cfg)
+{
+    return cfg->length ? ((uint64_t)cfg->burn + cfg->length + cfg->ahead - 1 + cfg->T - 1) / cfg->T : 0;
 }
 /*  First clock that is held, and the one to come. */
 static inline uint64_t past_oldest(const past_t *self)

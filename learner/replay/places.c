@@ -10,7 +10,7 @@ enum { ROOM = 256 << 10 }; /* bytes of frames that are read at once */
 /*  In so many batches: no row has two finals, and the capacity counts both. */
 static uint64_t s_frames(const past_t *self, uint64_t batches)
 {
-    const uint64_t rows = batches * self->cfg.T * self->cfg.N, left = self->cfg.capacity - rows * self->row_bytes;
+    const uint64_t rows = batches * self->cfg.T * self->cfg.N, left = self->cfg.capacity - batches * self->batch_bytes;
     return rows + (left / rows < self->final_bytes ? left / self->final_bytes : rows);
 }
 
@@ -19,7 +19,7 @@ static uint64_t s_frames(const past_t *self, uint64_t batches)
 uint64_t places_most(const past_t *self)
 {
     const uint64_t rows = (uint64_t)self->cfg.T * self->cfg.N;
-    const uint64_t full = self->cfg.capacity / (rows * (self->row_bytes + self->final_bytes));
+    const uint64_t full = self->cfg.capacity / (self->batch_bytes + rows * self->final_bytes);
     const uint64_t least = (full ? full : 1) * 2 * rows, more = full < self->room ? s_frames(self, full + 1) : 0;
     return more > least ? more : least;
 }

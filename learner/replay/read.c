@@ -15,20 +15,43 @@ typedef struct {
     uint32_t kept;         /* the record's number, places.h                                     */
 } frame_t;
 
-static frame_t s_row(past_place_t place)
+static bool s_is_oldest(const past_t *past, past_place_t place)
 {
-    return (frame_t){NULL, place, place.in->since[place.at], 0};
+    return place.in->batch == past->first && place.at < past->cfg.N;
+}
+
+/*  Frames of its episode before a row. Of sequences rows are read whose stack is not held: the oldest, and those of an env that broke in
+ *  the middle of an episode. It shows what there is. */
+static uint32_t s_since(const past_t *past, past_place_t place)
+{
+    const uint32_t since = place.in->since[place.at];
+    uint32_t held = 0;
+    if (!past->cfg.length)
+        return since;
+    while (held < since && held + 1 < past->cfg.stack && !s_is_oldest(past, place)) {
+        place = past_before(past, place);
+        if (place.in->mark[place.at] & ROW_ENDS)
+            break;
+        held++;
+    }
+    return held;
+}
+
+static frame_t s_row(const past_t *past, past_place_t place)
+{
+    return (frame_t){NULL, place, s_since(past, place), 0};
 }
 
 static frame_t s_final(const past_t *past, past_place_t place)
 {
-    const uint32_t k = past_final_number(place.in, place.at), since = place.in->since[place.at] + 1u;
+    const uint32_t k = past_final_number(place.in, place.at), since = s_since(past, place) + 1;
     return (frame_t){past_final(past, place.in, k), place, since, places_final(past, place.in, k)};
 }
 
+/*  Behind the newest row of the env, with which its episode may have ended. */
 static frame_t s_tip(const past_t *past, past_place_t place, uint32_t env)
 {
-    const uint32_t since = place.in->since[place.at] + 1u;
+    const uint32_t since = place.in->mark[place.at] & ROW_ENDS ? 0 : s_since(past, place) + 1;
     return (frame_t){past->tip + env * past->record, place, since, places_tip(env)};
 }
 
@@ -39,10 +62,36 @@ static frame_t s_next(const replay_t *self, past_place_t at, uint32_t env)
     units_reach_t reach;
     units_reach(&self->units, at, &reach);
     if (reach.mark & ROW_TERMINATED)
-        return s_row(reach.place);
+        return s_row(past, reach.place);
     if (reach.mark & ROW_CUT)
         return s_final(past, reach.place);
-    return past_is_newest(past, reach.place) ? s_tip(past, reach.place, env) : s_row(past_after(past, reach.place));
+    return past_is_newest(past, reach.place) ? s_tip(past, reach.place, env)
+                                             : s_row(past, past_after(past, reach.place));
+}
+
+static bool s_held(const past_t *past, uint64_t clock)
+{
+    return clock >= past_oldest(past) && clock < past_end(past);
+}
+
+/*  Does it say what came after the newest row? */
+static bool s_is_tip(const past_t *past, uint64_t clock)
+{
+    return past->first < past->next && clock == past_end(past);
+}
+
+/*  Of any row, so long as what is asked for is there. */
+static frame_t s_frame_of_sequence(const replay_t *self, past_place_t place, uint32_t env, replay_frame_t which)
+{
+    const past_t *past = &self->past;
+    if (which == REPLAY_AT)
+        return s_row(past, place);
+    if (which == REPLAY_FINAL) {
+        TT_CHECK(place.in->mark[place.at] & ROW_CUT);
+        return s_final(past, place);
+    }
+    TT_CHECK(units_complete(&self->units, place));
+    return s_next(self, place, env);
 }
 
 static frame_t s_frame(const replay_t *self, uint64_t unit, replay_frame_t which)
@@ -50,11 +99,15 @@ static frame_t s_frame(const replay_t *self, uint64_t unit, replay_frame_t which
     const past_t *past = &self->past;
     const uint64_t clock = unit / past->cfg.N;
     const uint32_t env = (uint32_t)(unit % past->cfg.N);
-    const bool held = clock >= past_oldest(past) && clock < past_end(past);
+    if (past->cfg.length && which == REPLAY_AT && s_is_tip(past, clock))
+        return s_tip(past, past_place(past, clock - 1, env), env);
+    const bool held = s_held(past, clock);
     TT_CHECK(held);
     const past_place_t place = past_place(past, clock, env);
-    TT_CHECK(place.in->mark[place.at] & ROW_ALIVE);
-    return which == REPLAY_AT ? s_row(place) : s_next(self, place, env);
+    if (past->cfg.length)
+        return s_frame_of_sequence(self, place, env, which);
+    TT_CHECK((place.in->mark[place.at] & ROW_ALIVE) && which != REPLAY_FINAL);
+    return which == REPLAY_AT ? s_row(past, place) : s_next(self, place, env);
 }
 
 static const uint8_t *s_value(const past_t *past, const frame_t *frame, uint32_t column)
@@ -69,7 +122,8 @@ void replay_row(const replay_t *self, uint64_t unit, replay_frame_t which, const
     const past_t *past = &self->past;
     const frame_t frame = s_frame(self, unit, which);
     for (uint32_t c = 0; c < past->cfg.columns->count; c++) {
-        const bool there = which == REPLAY_AT ? past_stores(past, c) : past_keeps(past, c);
+        const bool row = which == REPLAY_AT && !frame.record;
+        const bool there = row ? past_stores(past, c) : past_keeps(past, c);
         column[c] = there ? s_value(past, &frame, c) : NULL;
     }
 }
@@ -117,6 +171,7 @@ static void s_gather_group(const replay_t *self, const uint64_t *unit, uint32_t 
     frame_t frame[GROUP];
     for (uint32_t i = 0; i < count; i++) {
         frame[i] = s_frame(self, unit[i], which);
+        TT_CHECK(!frame[i].record || past_keeps(&self->past, column));
         value[i] = s_value(&self->past, &frame[i], column);
         __builtin_prefetch(value[i]);
     }
@@ -231,6 +286,33 @@ void replay_gather_scaled(const replay_t *self, const uint64_t *unit, uint32_t u
 void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, void *out)
 {
     replay_gather_scaled(self, unit, units, which, NULL, 0, out);
+}
+
+/* ---- sequences -------------------------------------------------------------------------------------------------------- */
+
+const float *replay_carried(const replay_t *self, uint64_t unit)
+{
+    const past_t *past = &self->past;
+    const uint64_t clock = unit / past->cfg.N;
+    const bool first = s_held(past, clock) && clock % past->cfg.T == 0;
+    TT_CHECK(first && past->cfg.carry);
+    return past_place(past, clock, 0).in->carry + unit % past->cfg.N * past->cfg.carry;
+}
+
+/*  Of what came after the newest row, its end says it. */
+bool replay_begins(const replay_t *self, uint64_t row)
+{
+    const past_t *past = &self->past;
+    const uint64_t clock = row / past->cfg.N;
+    const uint32_t env = (uint32_t)(row % past->cfg.N);
+    if (s_is_tip(past, clock)) {
+        const past_place_t last = past_place(past, clock - 1, env);
+        return last.in->mark[last.at] & ROW_ENDS;
+    }
+    const bool held = s_held(past, clock);
+    TT_CHECK(held);
+    const past_place_t place = past_place(past, clock, env);
+    return place.in->since[place.at] == 0;
 }
 
 /* ---- where they are kept elsewhere ------------------------------------------------------------------------------------ */

@@ -27,6 +27,9 @@ static tt_status_t s_check(const replay_cfg_t *cfg)
     TT_TRY(s_check_range("ahead", cfg->ahead, 1, REPLAY_AHEAD_MAX));
     TT_TRY(s_check_range("stack", cfg->stack, 1, TT_STACK_MAX));
     TT_TRY(s_check_range("priority_delay", cfg->priority_delay, 0, REPLAY_DELAY_MAX));
+    TT_TRY(s_check_range("burn and length", (uint64_t)cfg->burn + cfg->length, 0, REPLAY_SEQUENCE_MAX));
+    if (cfg->burn && !cfg->length)
+        return tt_err(TT_CONFIG, "replay: a burn of %" PRIu32 " without a length", cfg->burn);
     if (!(cfg->gamma >= 0 && cfg->gamma <= 1))
         return tt_err(TT_CONFIG, "replay: gamma is %g; it can be 0 to 1", cfg->gamma);
     if (!(cfg->alpha >= 0 && cfg->alpha <= 4))
@@ -71,6 +74,7 @@ void replay_destroy(replay_t **self_p)
     free(self->weight);
     free(self->ret);
     free(self->discount);
+    free(self->next);
     units_free(&self->units);
     past_free(&self->past);
     free(self);

@@ -4,16 +4,22 @@
  *  trained on: its n-step return is complete (the n rows are there, or the episode ended among them) and so are the frames
  *  that it is stacked with. A unit's number is clock * N + env.
  *
+ *  Sequences: with `length` a unit is burn + length rows of an env that follow one another, from the first row of a batch on,
+ *  whose number is the unit's: row k of it is unit + k * N. It lives once the frames of the `ahead` rows behind it are there
+ *  too, of which the last may be what came after the newest row; and only if its env did not break within it. Episodes may
+ *  end in it. Each batch has what the policy carried into its first rows.
+ *
  *  Everything is a pure function of what was inserted, the seed and the step: no clock, no arrival order, no number of
  *  learners. So every learner that holds the same batches draws the same units.
  *
- *  Capacity:  logical bytes: living rows and finals of the columns in `store`, one copy. When a batch would not fit, the
+ *  Capacity:  logical bytes: living rows and finals of the columns in `store`, and what is carried, one copy. When a batch would not fit, the
  *             oldest whole batches go first; the newest always stays.
  *  Ends:      a terminated row ends its episode with discount 0; a truncated one is bootstrapped from its final
  *             observation; where an env did not go on from where it was (`broken`), its old episode is truncated at what
  *             was its last observation.
  *  Stripes:   unit (clock, env) belongs to stripe (env + floor(clock / C)) mod S; C is the smallest power of two of at
- *             least 16 (1 + ahead). Shard s of a minibatch is drawn from stripe s. Every holder has all stripes.
+ *             least 16 (1 + ahead). Of sequences all that is counted in batches: batch for clock, and for `ahead` the batches
+ *             that burn + length + ahead rows reach into. Shard s of a minibatch is drawn from stripe s. Every holder has all stripes.
  *  Source:    Schaul et al. 2016, "Prioritized Experience Replay" (proportional); docs/internals/replay.md.
  *
  *  Threads: an instance belongs to one thread; the reading functions (const) may be called by many between two changes. */
@@ -30,7 +36,8 @@ enum {
     REPLAY_UNITS_MAX = 1 << 20, /* of a step: a shard's draws are numbered with 20 bits */
     REPLAY_AHEAD_MAX = 256,
     REPLAY_DELAY_MAX = 64,
-    REPLAY_PIECE = 4 << 20, /* bytes of a piece, unless a batch has more */
+    REPLAY_SEQUENCE_MAX = 4096, /* burn + length */
+    REPLAY_PIECE = 4 << 20,     /* bytes of a piece, unless a batch has more */
 };
 #define REPLAY_ROWS_MAX ((uint64_t)1 << 31)
 
@@ -41,6 +48,9 @@ typedef struct {
     uint64_t capacity;           /* logical bytes; at least one batch                                     */
     uint32_t stripes;            /* S = learner.shards, a power of two                                    */
     uint32_t ahead;              /* n of n-step returns, 1 .. REPLAY_AHEAD_MAX                            */
+    uint32_t length;             /* rows of a sequence that are trained on; 0: a unit is one row          */
+    uint32_t burn;               /* rows before these, from which a network gets what it remembers        */
+    uint32_t carry;              /* floats that an env carries into a batch; 0: they are not stored       */
     double gamma;                /* 0 .. 1                                                                */
     uint32_t stack;              /* frames that `stacked` shows, 1 .. TT_STACK_MAX                        */
     uint32_t stacked;            /* the kept column that replay_gather stacks; not read if stack is 1     */
@@ -60,9 +70,9 @@ void replay_destroy(replay_t **self_p);
 /* ---- what goes in -------------------------------------------------------------------------------------------------- */
 
 /*  Part of a batch: envs first .. first + count - 1 of arrays [T][E] that need not be ours alone (a segment). What stands
- *  in log_prob, value and states is not read, nor are columns that are not stored: they may be NULL. */
+ *  in log_prob, value and states is not read, nor are columns that are not stored, nor `carry` unless it is: they may be NULL. */
 typedef struct {
-    const tt_segment_t *at; /* column, age, last, final_t, final_env, final                     */
+    const tt_segment_t *at; /* column, age, carry, last, final_t, final_env, final              */
     uint32_t E, K;          /* envs and finals of these arrays; finals ascend by (t, env)        */
     uint32_t first, count;
     uint32_t env; /* the first one's number in the job                                 */
@@ -93,13 +103,20 @@ uint64_t replay_owed(uint64_t rows, uint64_t start, uint64_t every, uint64_t ste
 
 /* ---- what is drawn ------------------------------------------------------------------------------------------------- */
 
-/*  A minibatch by position; arrays of the replay, until the next replay_sample, insert or load. */
+/*  In `next`: not the frame of row k, but what its episode was cut at. */
+#define REPLAY_FINAL_OF (UINT32_C(1) << 31)
+
+/*  A minibatch by position; arrays of the replay, until the next replay_sample, insert or load. Of sequences ret and discount are those of
+ *  their rows that are trained on: [length][units]. */
 typedef struct {
     uint32_t units;
     const uint64_t *unit;  /* clock * N + env                                                                     */
     const float *weight;   /* prioritised: (n P)^-beta over the largest of the minibatch; uniform: 1 / (n P)      */
     const float *ret;      /* sum of gamma^i * reward over the rows that count: ahead, or fewer to the episode's end */
     const float *discount; /* gamma^(rows that count), 0 after a termination: the target is ret + discount * v(NEXT) */
+    const uint32_t *
+        next; /* of sequences: [length][units] where NEXT of that row is: the frame of row k of its unit, k counted from the
+                              first of `burn` and up to burn + length + ahead - 1; or REPLAY_FINAL_OF | k. NULL: units are rows */
 } replay_sample_t;
 
 /*  Does every stripe have something to draw? If not, a step is skipped. */
@@ -119,10 +136,12 @@ tt_status_t replay_priorities(replay_t *self, uint64_t total, const float *x, ui
 
 /* ---- what is read -------------------------------------------------------------------------------------------------- */
 
+/*  What is called `unit` here is a unit, or, of sequences, any row of one: clock * N + env. */
 typedef enum {
-    REPLAY_AT,   /* the unit's own row                                                                              */
+    REPLAY_AT,   /* its own row; of sequences, too, the frame that came after the newest row                        */
     REPLAY_NEXT, /* its bootstrap frame: `ahead` rows on, or the final observation of a truncation before that. After
                     a termination: the last row's own frame, to be forwarded for nothing                            */
+    REPLAY_FINAL /* of sequences: what the episode was cut at, of a row that REPLAY_FINAL_OF names                  */
 } replay_frame_t;
 
 /*  column[c] -> the row of column c as stored (no stack), NULL if it is not stored, or NEXT and not kept. Borrowed until
@@ -141,6 +160,11 @@ void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t uni
  *  stored is what was collected. */
 void replay_gather_scaled(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame,
     const tt_norm_t *norm, float clip, void *out);
+
+/*  Of sequences. What the policy carried into a unit's first row, [carry] floats, borrowed until the next change; and whether an episode
+ *  begins with a row (clock * N + env). */
+const float *replay_carried(const replay_t *self, uint64_t unit);
+bool replay_begins(const replay_t *self, uint64_t row);
 
 /* ---- what is kept elsewhere, too ------------------------------------------------------------------------------------ */
 

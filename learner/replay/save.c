@@ -33,8 +33,9 @@ uint64_t replay_save_size(const replay_t *self, uint64_t from)
 {
     const past_t *past = &self->past;
     const uint64_t batches = past->next - past->first;
-    uint64_t size = sizeof(block_head_t) + BLOCK_SEAL + replay_batches_size(self, from, past->next);
-    size += past->cfg.N * (past->record + batches * past->cfg.T * sizeof(float));
+    const block_head_t head = block_setup(&past->cfg);
+    uint64_t size = block_head_size(&head) + BLOCK_SEAL + replay_batches_size(self, from, past->next);
+    size += past->cfg.N * (past->record + batches * (past->cfg.T / self->units.period) * sizeof(float));
     for (uint32_t i = 0; i < self->lates; i++)
         size += s_is_known(&self->late[i]) ? 16 + 12 * (uint64_t)self->late[i].units : 0;
     return size;
@@ -47,6 +48,7 @@ static tt_status_t s_save_batch(const past_t *past, const past_batch_t *batch, t
     TT_TRY(tt_buf_add(out, &finals, sizeof finals));
     TT_TRY(tt_buf_add(out, batch->broken, past->cfg.N));
     TT_TRY(tt_buf_add(out, batch->age, past->cfg.N * sizeof *batch->age));
+    TT_TRY(tt_buf_add(out, batch->carry, (size_t)past->cfg.N * past->cfg.carry * sizeof *batch->carry));
     for (uint32_t c = 0; c < past->cfg.columns->count; c++)
         if (past_stores(past, c))
             TT_TRY(tt_buf_add(out, batch->column[c], count * past->cfg.columns->at[c].bytes));
@@ -71,8 +73,8 @@ tt_status_t replay_save_batches(const replay_t *self, uint64_t first, uint64_t n
 
 static tt_status_t s_save_priorities(const replay_t *self, tt_buf_t *out)
 {
-    const uint32_t N = self->past.cfg.N;
-    for (uint64_t clock = past_oldest(&self->past); clock < past_end(&self->past); clock++) {
+    const uint32_t N = self->past.cfg.N, period = self->units.period;
+    for (uint64_t clock = past_oldest(&self->past); clock < past_end(&self->past); clock += period) {
         for (uint32_t e = 0; e < N; e++) {
             const float p = units_lives(&self->units, clock, e) ? units_priority(&self->units, clock, e) : 0;
             TT_TRY(tt_buf_add(out, &p, sizeof p));
@@ -92,7 +94,7 @@ static tt_status_t s_save_late(const replay_late_t *late, tt_buf_t *out)
 static tt_status_t s_save(const replay_t *self, const block_head_t *head, tt_buf_t *out)
 {
     const past_t *past = &self->past;
-    TT_TRY(tt_buf_add(out, head, sizeof *head));
+    TT_TRY(tt_buf_add(out, head, block_head_size(head)));
     TT_TRY(replay_save_batches(self, head->from, head->next, out));
     TT_TRY(tt_buf_add(out, past->tip, past->cfg.N * past->record));
     TT_TRY(s_save_priorities(self, out));

@@ -1,5 +1,5 @@
 /*  fuzz_replay - arbitrary bytes as a saved replay, with the checksum made good, and perhaps as pieces of it: refused with words, or
- *  one that can be drawn from, read to the last frame of every unit, and saved again. */
+ *  one that can be drawn from, read to the last frame of every unit or sequence, and saved again. */
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +26,13 @@ static const tt_columns_t *s_columns(void)
     return made;
 }
 
-/*  By the first byte: uniform or not, with stacks or without. */
+enum { SEQUENCES = 16, LENGTH = 2, BURN = 1, CARRY = 2 };
+
+/*  By the first byte: uniform or not, with stacks or without, rows or sequences. */
 static replay_t *s_new(uint8_t kind)
 {
     const tt_columns_t *columns = s_columns();
-    const bool stack = kind & 2;
+    const bool stack = kind & 2, sequences = kind & SEQUENCES;
     const replay_cfg_t cfg = {.columns = columns,
         .store = 3 | 1u << columns->mask | 1u << columns->action,
         .N = 2,
@@ -38,6 +40,9 @@ static replay_t *s_new(uint8_t kind)
         .capacity = 1000,
         .stripes = 2,
         .ahead = 2,
+        .length = sequences ? LENGTH : 0,
+        .burn = sequences ? BURN : 0,
+        .carry = sequences ? CARRY : 0,
         .gamma = 0.9,
         .stack = stack ? STACK : 1,
         .alpha = kind & 1 ? 0.5f : 0,
@@ -50,8 +55,31 @@ static replay_t *s_new(uint8_t kind)
     return replay;
 }
 
+/*  Every frame that a network sees of sequences, and what it remembers before them. */
+static void s_read_sequences(replay_t *replay, const replay_sample_t *got)
+{
+    const uint32_t N = replay->past.cfg.N, ahead = replay->past.cfg.ahead;
+    uint8_t image[STACK * 4];
+    for (uint32_t i = 0; i < UNITS; i++) {
+        const float *carried = replay_carried(replay, got->unit[i]);
+        TT_CHECK(carried[0] - carried[0] == 0 && carried[CARRY - 1] - carried[CARRY - 1] == 0);
+        for (uint64_t k = 0; k < BURN + LENGTH + ahead; k++) {
+            const uint64_t row = got->unit[i] + k * N;
+            replay_begins(replay, row);
+            replay_gather(replay, &row, 1, REPLAY_AT, 0, image);
+        }
+        for (uint32_t t = 0; t < LENGTH; t++) {
+            const uint32_t next = got->next[t * UNITS + i];
+            const uint64_t row = got->unit[i] + (uint64_t)(next & ~REPLAY_FINAL_OF) * N;
+            replay_gather(replay, &row, 1, next & REPLAY_FINAL_OF ? REPLAY_FINAL : REPLAY_AT, 0, image);
+        }
+    }
+}
+
 static void s_read(replay_t *replay, const replay_sample_t *got)
 {
+    if (replay->past.cfg.length)
+        s_read_sequences(replay, got);
     for (int which = REPLAY_AT; which <= REPLAY_NEXT; which++) {
         uint8_t image[UNITS * STACK * 4], mask[UNITS * 2];
         float rows[UNITS * 7]; /* of at most seven numbers, bytes or floats */
@@ -107,12 +135,13 @@ static void s_check_saved(const replay_t *replay, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { PIECE = 146 }; /* of a batch without finals: 2 envs, 3 steps */
+    enum { PIECE = 146 }; /* of a batch without finals: 2 envs, 3 steps, and nothing carried */
     if (size < 1 + SEAL)
         return 0;
     const uint32_t pieces = data[0] >> 2 & 3 ? data[0] % 2 + 1 : 0;
-    const size_t most = size - 1 - SEAL, behind = pieces * PIECE < most ? pieces * PIECE : most;
-    tail_t tail = {data + size - behind, behind, PIECE};
+    const uint32_t piece = PIECE + (data[0] & SEQUENCES ? 2 * CARRY * sizeof(float) : 0);
+    const size_t most = size - 1 - SEAL, behind = pieces * piece < most ? pieces * piece : most;
+    tail_t tail = {data + size - behind, behind, piece};
     replay_t *replay = s_new(data[0]);
     uint8_t *block = tt_new0(size);
     size -= behind;

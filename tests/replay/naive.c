@@ -29,59 +29,122 @@ static uint64_t s_end(const naive_t *self)
 
 /* ---- units ------------------------------------------------------------------------------------------------------------ */
 
-static bool s_stack_is_there(const naive_t *self, uint64_t clock, uint32_t env)
+/*  Frames of its episode before a row that are held, so far as a stack shows them. */
+static uint32_t s_back(const naive_t *self, uint64_t clock, uint32_t env)
 {
     const world_row_t *row = s_row(self, clock, env);
-    for (uint32_t j = 1; j < self->cfg.stack && j <= row->index; j++)
-        if (clock < s_oldest(self) + j || s_row(self, clock - j, env)->episode != row->episode)
-            return false;
-    return true;
+    uint32_t back = 0;
+    while (back + 1 < self->cfg.stack && back < row->index && clock > s_oldest(self) + back &&
+           s_row(self, clock - back - 1, env)->episode == row->episode)
+        back++;
+    return back;
 }
 
-bool naive_unit(const naive_t *self, uint64_t clock, uint32_t env, naive_unit_t *out)
+static bool s_stack_is_there(const naive_t *self, uint64_t clock, uint32_t env)
 {
-    if (clock < s_oldest(self) || clock >= s_end(self) || !s_stack_is_there(self, clock, env))
+    const uint32_t index = s_row(self, clock, env)->index, shows = self->cfg.stack - 1;
+    return s_back(self, clock, env) >= (index < shows ? index : shows);
+}
+
+/*  What came after the newest row. */
+static void s_tip(const naive_t *self, uint64_t clock, uint32_t env, naive_row_t *out)
+{
+    const world_row_t *last = s_row(self, clock - 1, env);
+    *out =
+        (naive_row_t){.env = env, .clock = clock, .episode = self->world->episode[env], .at = self->world->index[env]};
+    if (last->episode == out->episode)
+        out->at_back = s_back(self, clock - 1, env) + 1;
+}
+
+/*  Did the env go on in another episode, though this one had not ended? */
+static bool s_breaks_after(const naive_t *self, uint64_t clock, uint32_t env)
+{
+    return clock + 1 < s_end(self) && s_row(self, clock + 1, env)->episode != s_row(self, clock, env)->episode;
+}
+
+bool naive_row(const naive_t *self, uint64_t clock, uint32_t env, naive_row_t *out)
+{
+    if (clock == s_end(self)) {
+        s_tip(self, clock, env, out);
         return false;
+    }
     const world_row_t *first = s_row(self, clock, env);
-    *out = (naive_unit_t){env, clock, 0, 0, first->episode, first->index, 0};
+    *out = (naive_row_t){
+        .env = env, .clock = clock, .episode = first->episode, .at = first->index, .at_back = s_back(self, clock, env)};
     double ret = 0, discount = 1;
-    for (uint32_t i = 0; i < self->cfg.ahead; i++) {
+    for (uint32_t i = 0; i < self->cfg.ahead && !out->over && !out->cut; i++) {
         const uint64_t at = clock + i;
         if (at >= s_end(self))
             return false; /* not yet */
         const world_row_t *row = s_row(self, at, env);
         ret += discount * (double)row->reward;
-        discount *= self->cfg.gamma;
+        discount *= row->terminated ? 0 : self->cfg.gamma;
         out->next = row->terminated ? row->index : row->index + 1;
-        if (row->terminated)
-            discount = 0;
-        if (row->terminated || row->truncated ||
-            (at + 1 < s_end(self) && s_row(self, at + 1, env)->episode != row->episode))
-            break;
+        out->next_back = s_back(self, at, env) + !row->terminated;
+        out->rows = i + 1;
+        out->over = row->terminated;
+        out->cut = !row->terminated && (row->truncated || s_breaks_after(self, at, env));
     }
     out->ret = (float)ret;
     out->discount = (float)discount;
     return true;
 }
 
+uint32_t naive_next(const naive_row_t *row, uint32_t k)
+{
+    if (row->over)
+        return k + row->rows - 1;
+    return row->cut ? REPLAY_FINAL_OF | (k + row->rows - 1) : k + row->rows;
+}
+
+/*  Is that row what the one before it led to: the next frame, or the first of the next episode? */
+static bool s_follows(const naive_t *self, uint64_t clock, uint32_t env)
+{
+    const world_row_t *row = s_row(self, clock, env), *before = s_row(self, clock - 1, env);
+    if (before->terminated || before->truncated)
+        return row->episode == before->episode + 1 && row->index == 0;
+    return row->episode == before->episode && row->index == before->index + 1;
+}
+
+static bool s_sequence_lives(const naive_t *self, uint64_t clock, uint32_t env)
+{
+    const uint32_t rows = self->cfg.burn + self->cfg.length;
+    if (clock % self->cfg.T != 0)
+        return false;
+    for (uint32_t k = 0; k < rows + self->cfg.ahead; k++)
+        if (clock + k > s_end(self)) /* the frame of k: a row's, or what came after the newest */
+            return false;
+    for (uint32_t k = 1; k < rows; k++)
+        if (!s_follows(self, clock + k, env))
+            return false;
+    return true;
+}
+
+bool naive_lives(const naive_t *self, uint64_t clock, uint32_t env)
+{
+    naive_row_t row;
+    if (clock < s_oldest(self) || clock >= s_end(self) || !s_stack_is_there(self, clock, env))
+        return false;
+    return self->cfg.length ? s_sequence_lives(self, clock, env) : naive_row(self, clock, env, &row);
+}
+
 uint64_t naive_living(const naive_t *self)
 {
-    naive_unit_t unit;
     uint64_t living = 0;
     for (uint64_t clock = s_oldest(self); clock < s_end(self); clock++)
         for (uint32_t e = 0; e < self->cfg.N; e++)
-            living += naive_unit(self, clock, e, &unit);
+            living += naive_lives(self, clock, e);
     return living;
 }
 
-void naive_stack(const naive_t *self, uint32_t env, uint32_t episode, uint32_t index, uint8_t (*out)[4])
+void naive_stack(const naive_t *self, uint32_t env, uint32_t episode, uint32_t index, uint32_t back, uint8_t (*out)[4])
 {
     for (uint32_t j = 0; j < self->cfg.stack; j++) {
         uint8_t *to = out[self->cfg.stack - 1 - j];
-        if (j <= index)
+        if (j <= back)
             world_image(env, episode, index - j, to);
         else if (self->cfg.pad == TT_PAD_RESET)
-            world_image(env, episode, 0, to);
+            world_image(env, episode, index - back, to);
         else
             memset(to, 0, 4);
     }
@@ -91,7 +154,7 @@ void naive_stack(const naive_t *self, uint32_t env, uint32_t episode, uint32_t i
 
 uint64_t naive_bytes(const naive_t *self)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = (self->world->batches - self->first) * self->cfg.N * self->cfg.carry * sizeof(float);
     for (uint64_t clock = s_oldest(self); clock < s_end(self); clock++) {
         for (uint32_t e = 0; e < self->cfg.N; e++) {
             const world_row_t *row = s_row(self, clock, e);
@@ -109,8 +172,7 @@ void naive_insert(naive_t *self)
         self->first++;
     for (uint64_t clock = s_oldest(self); clock < s_end(self); clock++) {
         for (uint32_t e = 0; e < self->cfg.N; e++) {
-            naive_unit_t unit;
-            if (!self->born[e][clock] && naive_unit(self, clock, e, &unit)) {
+            if (!self->born[e][clock] && naive_lives(self, clock, e)) {
                 self->born[e][clock] = true;
                 self->p[e][clock] = self->max;
             }
@@ -120,23 +182,33 @@ void naive_insert(naive_t *self)
 
 /* ---- drawing ---------------------------------------------------------------------------------------------------------- */
 
+/*  Clocks from one unit of an env to the next. */
+static uint64_t s_period(const naive_t *self)
+{
+    return self->cfg.length ? self->cfg.T : 1;
+}
+
+/*  In periods. */
 static uint64_t s_block(const naive_t *self)
 {
+    const uint32_t rows = self->cfg.burn + self->cfg.length + self->cfg.ahead;
+    const uint32_t reach = self->cfg.length ? (rows + self->cfg.T - 1) / self->cfg.T : self->cfg.ahead;
     uint64_t C = 1;
-    while (C < 16u * (1 + self->cfg.ahead))
+    while (C < 16u * (1 + reach))
         C *= 2;
     return C;
 }
 
 uint32_t naive_stripe(const naive_t *self, uint64_t clock, uint32_t env)
 {
-    return (uint32_t)((env + clock / s_block(self)) % self->cfg.stripes);
+    return (uint32_t)((env + clock / s_period(self) / s_block(self)) % self->cfg.stripes);
 }
 
 static uint64_t s_slots(const naive_t *self)
 {
     const uint64_t N = self->cfg.N, S = self->cfg.stripes, C = s_block(self);
-    const uint64_t clocks = self->cfg.capacity / (N * self->cfg.T * world_row_bytes()) * self->cfg.T;
+    const uint64_t batches = self->cfg.capacity / (N * (self->cfg.T * world_row_bytes() + 4 * self->cfg.carry));
+    const uint64_t clocks = self->cfg.length ? batches : batches * self->cfg.T;
     const uint64_t by_clock = clocks * ((N + S - 1) / S), by_turn = (clocks / (C * S) + 1) * N * C;
     uint64_t slots = 1;
     while (slots < (by_clock < by_turn ? by_clock : by_turn))
@@ -169,12 +241,11 @@ static void s_lay(const naive_t *self, uint32_t stripe, leaf_t *leaf, uint64_t s
 {
     uint64_t number = 0;
     memset(leaf, 0, slots * sizeof *leaf);
-    for (uint64_t clock = 0; clock < s_end(self); clock++) {
+    for (uint64_t clock = 0; clock < s_end(self); clock += s_period(self)) {
         for (uint32_t e = 0; e < self->cfg.N; e++) {
-            naive_unit_t unit;
             if (naive_stripe(self, clock, e) != stripe)
                 continue;
-            if (naive_unit(self, clock, e, &unit))
+            if (naive_lives(self, clock, e))
                 leaf[number % slots] = (leaf_t){(double)self->p[e][clock], clock * self->cfg.N + e};
             number++;
         }

@@ -13,12 +13,22 @@ static void s_check_minibatch(const replay_t *replay, naive_t *naive, uint64_t t
 {
     (void)total;
     for (uint32_t i = 0; i < got->units; i++) {
-        naive_unit_t want;
+        const uint64_t clock = unit[i] / naive->cfg.N;
+        const uint32_t env = (uint32_t)(unit[i] % naive->cfg.N);
         assert_int_equal(got->unit[i], unit[i]);
         assert_true(got->weight[i] == weight[i]);
-        assert_true(naive_unit(naive, unit[i] / naive->cfg.N, (uint32_t)(unit[i] % naive->cfg.N), &want));
-        assert_true(got->ret[i] == want.ret && got->discount[i] == want.discount);
+        assert_true(naive_lives(naive, clock, env));
+        for (uint32_t t = 0; t < (naive->cfg.length ? naive->cfg.length : 1); t++) {
+            const size_t at = (size_t)t * got->units + i;
+            const uint32_t k = naive->cfg.burn + t;
+            naive_row_t want;
+            assert_true(naive_row(naive, clock + k, env, &want));
+            assert_true(got->ret[at] == want.ret && got->discount[at] == want.discount);
+            if (naive->cfg.length)
+                assert_int_equal(got->next[at], naive_next(&want, k));
+        }
     }
+    assert_int_equal(got->next != NULL, naive->cfg.length > 0);
     assert_true(replay_ready(replay));
 }
 
@@ -54,9 +64,18 @@ static uint32_t s_steps(world_t *world, replay_t *replay, naive_t *naive, uint64
     return drawn;
 }
 
-static void test_random_worlds(void **state)
+/*  Sequences by the seed too, for every second eight. */
+static void s_sequences(replay_cfg_t *cfg, const world_t *world, uint32_t seed)
 {
-    (void)state;
+    cfg->burn = seed % 5;
+    cfg->length = 1 + seed * 7 % 11;
+    cfg->ahead = 1 + seed % 4;
+    const uint64_t least = (cfg->burn + cfg->length + cfg->ahead - 1 + cfg->T - 1) / cfg->T;
+    cfg->capacity += least * world_batch_bytes(world);
+}
+
+static void s_random_worlds(bool sequences)
+{
     uint32_t drawn = 0, with[4] = {0};
     for (uint32_t seed = 0; seed < 32; seed++) {
         const uint32_t log_S = seed % 4;
@@ -67,11 +86,13 @@ static void test_random_worlds(void **state)
         cfg.epsilon = 1e-3f;
         cfg.priority_delay = seed / 8;
         cfg.stack = 1 + seed % 2;
+        if (sequences)
+            s_sequences(&cfg, world, seed);
         replay_t *replay = NULL;
         naive_t *naive = naive_new(world, &cfg);
         assert_ok(replay_new(&replay, &cfg));
         uint64_t total = 0;
-        for (int batch = 0; batch < 30; batch++) {
+        for (int batch = 0; batch < (sequences ? 60 : 30); batch++) {
             world_play(world);
             assert_ok(world_insert(world, replay));
             naive_insert(naive);
@@ -87,6 +108,18 @@ static void test_random_worlds(void **state)
         world_destroy(&world);
     }
     assert_true(drawn > 1000 && with[0] && with[1] && with[2] && with[3]);
+}
+
+static void test_random_worlds(void **state)
+{
+    (void)state;
+    s_random_worlds(false);
+}
+
+static void test_random_sequences(void **state)
+{
+    (void)state;
+    s_random_worlds(true);
 }
 
 /* ---- frequencies ------------------------------------------------------------------------------------------------------ */
@@ -289,26 +322,55 @@ static void test_refused(void **state)
     s_close(&c);
 }
 
-/*  The bits themselves: what a seed means, whatever the compiler. */
-static void test_bits_are_pinned(void **state)
+/*  The bits of minibatches. */
+static uint32_t s_hash(case_t *c)
 {
-    (void)state;
-    case_t c;
-    s_open(&c, 4, 0.6f, 1);
     uint32_t hash = 2166136261u;
     for (uint64_t total = 0; total < 50; total++) {
         float x[32];
         replay_sample_t got;
-        assert_ok(replay_sample(c.replay, total, 32, 0.4f, &got));
+        assert_ok(replay_sample(c->replay, total, 32, 0.4f, &got));
         for (uint32_t i = 0; i < 32; i++) {
             const uint32_t words[] = {(uint32_t)got.unit[i], tt_bits_of_f32(got.weight[i]), tt_bits_of_f32(got.ret[i])};
             for (size_t k = 0; k < TT_COUNT(words); k++)
                 hash = (hash ^ words[k]) * 16777619u;
         }
+        for (uint32_t i = 0; i < 32 * c->replay->past.cfg.length; i++) {
+            hash = (hash ^ tt_bits_of_f32(got.ret[i])) * 16777619u;
+            hash = (hash ^ got.next[i]) * 16777619u;
+        }
         s_errors(x, 17, total, 32);
-        assert_ok(replay_priorities(c.replay, total, x, 32));
+        assert_ok(replay_priorities(c->replay, total, x, 32));
     }
-    assert_int_equal(hash, 0x39b04650u);
+    return hash;
+}
+
+/*  What a seed means, whatever the compiler. */
+static void test_bits_are_pinned(void **state)
+{
+    (void)state;
+    case_t c;
+    s_open(&c, 4, 0.6f, 1);
+    assert_int_equal(s_hash(&c), 0x39b04650u);
+    s_close(&c);
+}
+
+static void test_bits_of_sequences_are_pinned(void **state)
+{
+    (void)state;
+    case_t c = {.world = world_new(6, 5, 11)};
+    replay_cfg_t cfg = world_cfg(c.world, 600, 4, 3);
+    cfg.burn = 3;
+    cfg.length = 9;
+    cfg.alpha = 0.6f;
+    cfg.epsilon = 0.01f;
+    cfg.priority_delay = 1;
+    assert_ok(replay_new(&c.replay, &cfg));
+    for (int batch = 0; batch < 300; batch++) { /* blocks of 64 batches: all four stripes */
+        world_play(c.world);
+        assert_ok(world_insert(c.world, c.replay));
+    }
+    assert_int_equal(s_hash(&c), 0x04d38857u);
     s_close(&c);
 }
 
@@ -336,12 +398,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_worlds),
+        cmocka_unit_test(test_random_sequences),
         cmocka_unit_test(test_uniform_frequencies),
         cmocka_unit_test(test_prioritised_frequencies),
         cmocka_unit_test(test_delay_and_the_last_wins),
         cmocka_unit_test(test_steps_in_their_order),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bits_are_pinned),
+        cmocka_unit_test(test_bits_of_sequences_are_pinned),
         cmocka_unit_test(test_not_ready),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

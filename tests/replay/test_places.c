@@ -31,7 +31,7 @@ static void s_open(scene_t *self, uint32_t seed)
         {.kind = TT_SPACE_BOX, .key = "vector", .dtype = TT_F32, .rank = 1, .shape = {3}}};
     const tt_space_t all = {.kind = TT_SPACE_DICT, .part = leaf, .parts = 3}, action = TT_CHOICES(&choices);
     const view_t view = (view_t)(seed % VIEWS);
-    double unit[9];
+    double unit[12];
     for (uint64_t k = 0; k < TT_COUNT(unit); k++)
         unit[k] = world_unit(2000 + seed, k);
     *self = (scene_t){.world = world_new(1 + (uint32_t)(unit[0] * 11), 1 + (uint32_t)(unit[1] * unit[1] * 30), seed)};
@@ -39,6 +39,7 @@ static void s_open(scene_t *self, uint32_t seed)
     world->ends = seed % 5 ? unit[2] * unit[2] * 0.6 : 1; /* or truncated one row after the other, but for a few */
     world->breaks = unit[3] * unit[3];
     world->index[0] = (uint32_t)(unit[4] * 3);
+    world->carry = seed / VIEWS % 3;
     memcpy(self->from,
         view == ALL ? (int[4]){-1, 0, 1}
                     : (int[4]){view == CHOICE  ? -1
@@ -64,10 +65,18 @@ static void s_open(scene_t *self, uint32_t seed)
         .gamma = 0.9,
         .stack = self->columns->stack.frames,
         .pad = self->columns->stack.pad,
+        .carry = world->carry,
         .seed = seed};
     for (uint32_t c = 0; c < obs; c++)
         self->cfg.capacity += self->columns->at[c].bytes;
-    self->cfg.capacity = (uint64_t)((1 + unit[5] * 11) * world->N * world->T * (double)(self->cfg.capacity + 6));
+    double batches = 1 + unit[5] * 11;
+    if (seed / VIEWS % 2) { /* sequences */
+        self->cfg.length = 1 + (uint32_t)(unit[9] * 15);
+        self->cfg.burn = (uint32_t)(unit[10] * 5);
+        batches += (self->cfg.burn + self->cfg.length + self->cfg.ahead - 1) / world->T;
+    }
+    const uint64_t batch = world->N * (world->T * (self->cfg.capacity + 6) + world->carry * sizeof(float));
+    self->cfg.capacity = (uint64_t)(batches * (double)batch);
 }
 
 static void s_close(scene_t *self)
@@ -87,7 +96,8 @@ static tt_status_t s_insert(const scene_t *self, replay_t *replay)
         const tt_segment_t *at = world->part[p].at;
         part[p] = world->part[p];
         part[p].at = &segment[p];
-        segment[p] = (tt_segment_t){.age = at->age, .final_t = at->final_t, .final_env = at->final_env};
+        segment[p] =
+            (tt_segment_t){.age = at->age, .carry = at->carry, .final_t = at->final_t, .final_env = at->final_env};
         for (uint32_t c = 0; c < self->columns->obs_count; c++) {
             int32_t *choice = self->choice + (world->batches * 31 + p * 7) % 997;
             segment[p].column[c] = self->from[c] < 0 ? choice : at->column[self->from[c]];
@@ -142,15 +152,33 @@ static void s_check_unit(const copy_t *self, const replay_t *replay, uint64_t un
     assert_memory_equal(got, want, self->columns->row);
 }
 
+/*  Of sequences each row that is held, and what came after the newest. */
+static void s_check_row(const copy_t *self, const replay_t *replay, uint64_t clock, uint32_t env)
+{
+    const past_t *past = &replay->past;
+    const uint64_t row = clock * past->cfg.N + env;
+    s_check_unit(self, replay, row, REPLAY_AT);
+    if (clock == past_end(past))
+        return;
+    const past_place_t place = past_place(past, clock, env);
+    if (units_complete(&replay->units, place))
+        s_check_unit(self, replay, row, REPLAY_NEXT);
+    if (place.in->mark[place.at] & ROW_CUT)
+        s_check_unit(self, replay, row, REPLAY_FINAL);
+}
+
 static void s_check_all(const copy_t *self, const replay_t *replay)
 {
     const past_t *past = &replay->past;
-    for (uint64_t clock = past_oldest(past); clock < past_end(past); clock++)
-        for (uint32_t e = 0; e < past->cfg.N; e++)
-            if (units_lives(&replay->units, clock, e)) {
-                s_check_unit(self, replay, clock * past->cfg.N + e, REPLAY_AT);
-                s_check_unit(self, replay, clock * past->cfg.N + e, REPLAY_NEXT);
-            }
+    for (uint64_t clock = past_oldest(past); clock <= past_end(past); clock++)
+        for (uint32_t e = 0; e < past->cfg.N; e++) {
+            if (past->cfg.length)
+                s_check_row(self, replay, clock, e);
+            if (past->cfg.length || !units_lives(&replay->units, clock, e))
+                continue;
+            s_check_unit(self, replay, clock * past->cfg.N + e, REPLAY_AT);
+            s_check_unit(self, replay, clock * past->cfg.N + e, REPLAY_NEXT);
+        }
 }
 
 static void s_take(uint8_t *taken, uint32_t place, uint32_t count)
@@ -334,7 +362,9 @@ static void test_how_many(void **state)
         uint64_t most = 2 * rows;
         for (uint64_t batches = 1; batches <= past->room; batches++)
             for (uint64_t finals = 0; finals <= batches * rows; finals++)
-                if (batches * rows * past->row_bytes + finals * past->final_bytes <= past->cfg.capacity &&
+                if (batches * (rows * past->row_bytes + past->cfg.N * past->cfg.carry * sizeof(float)) +
+                            finals * past->final_bytes <=
+                        past->cfg.capacity &&
                     batches * rows + finals > most)
                     most = batches * rows + finals;
         assert_int_equal(replay_places_count(replay), 1 + past->cfg.N + most);

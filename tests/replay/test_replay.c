@@ -5,10 +5,10 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "learner/replay/parts.h"
-#include "tests/replay/naive.h"
+#include "tests/replay/frames.h"
 #include "tests/test.h"
 
-enum { STACK_MAX = 5 };
+enum { STACK_MAX = FRAMES_STACK };
 
 typedef struct {
     world_t *world;
@@ -36,86 +36,14 @@ static void s_play(pair_t *pair)
     naive_insert(pair->naive);
 }
 
-static void s_check_image(const pair_t *pair, const naive_unit_t *unit, uint64_t id, replay_frame_t which)
-{
-    const uint32_t stack = pair->naive->cfg.stack;
-    uint8_t got[STACK_MAX][4] = {{0}}, want[STACK_MAX][4] = {{0}};
-    replay_gather(pair->replay, &id, 1, which, pair->world->image, got);
-    naive_stack(pair->naive, unit->env, unit->episode, which == REPLAY_AT ? unit->at : unit->next, want);
-    assert_memory_equal(got, want, stack * sizeof *got);
-}
-
-/*  As a network reads it: the images of all frames, then their vectors. */
-static void s_check_row(const pair_t *pair, const naive_unit_t *unit, uint64_t id, replay_frame_t which)
-{
-    const uint32_t stack = pair->naive->cfg.stack, index = which == REPLAY_AT ? unit->at : unit->next;
-    uint8_t got[STACK_MAX * 16], image[STACK_MAX][4];
-    assert_int_equal(pair->world->columns->row, stack * 16);
-    replay_gather_rows(pair->replay, &id, 1, which, got);
-    naive_stack(pair->naive, unit->env, unit->episode, index, image);
-    assert_memory_equal(got, image, stack * sizeof *image);
-    for (uint32_t k = 0; k < stack; k++) {
-        float vector[3] = {0};
-        const bool there = k <= index;
-        if (there || pair->naive->cfg.pad == TT_PAD_RESET)
-            world_vector(unit->env, unit->episode, there ? index - k : 0, vector);
-        assert_memory_equal(got + 4 * stack + (stack - 1 - k) * sizeof vector, vector, sizeof vector);
-    }
-}
-
-/*  The same normalised: the vector of each frame that there is; images, and zeros before an episode, stay. */
-static void s_check_scaled(const pair_t *pair, uint64_t id, replay_frame_t which, uint32_t frames)
-{
-    const uint32_t stack = pair->naive->cfg.stack;
-    const bool zeros = pair->naive->cfg.pad == TT_PAD_ZERO;
-    uint8_t raw[STACK_MAX * 16], got[STACK_MAX * 16];
-    tt_norm_t *norm = tt_norm_new(3);
-    assert_ok(tt_norm_load(norm, (double[7]){100, 1, -2, 3, 400, 25, 900}, 7));
-    replay_gather_rows(pair->replay, &id, 1, which, raw);
-    replay_gather_scaled(pair->replay, &id, 1, which, norm, 2.5f, got);
-    assert_memory_equal(got, raw, 4 * stack);
-    for (uint32_t k = 0; k < stack; k++) {
-        float *vector = (float *)(raw + 4 * stack) + 3 * k;
-        if (!zeros || stack - k <= frames)
-            tt_norm_scale(norm, vector, 1, 2.5f, vector);
-        assert_memory_equal(got + 4 * stack + 12 * k, vector, 12);
-    }
-    tt_norm_destroy(&norm);
-}
-
-static void s_check_frame(const pair_t *pair, const naive_unit_t *unit, uint64_t id, replay_frame_t which)
-{
-    const world_t *world = pair->world;
-    const void *column[TT_COLUMNS_MAX];
-    float vector[3];
-    uint8_t image[4];
-    const uint32_t index = which == REPLAY_AT ? unit->at : unit->next;
-    world_vector(unit->env, unit->episode, index, vector);
-    world_image(unit->env, unit->episode, index, image);
-    replay_row(pair->replay, id, which, column);
-    assert_memory_equal(column[world->vector], vector, sizeof vector);
-    assert_memory_equal(column[world->image], image, sizeof image);
-    assert_null(column[world->columns->log_prob]);
-    assert_null(column[world->columns->value]);
-    if (which == REPLAY_NEXT) {
-        assert_null(column[world->action]);
-    } else {
-        assert_int_equal(*(const int32_t *)column[world->action], (unit->clock + unit->env) % 3);
-        assert_true(*(const float *)column[world->columns->reward] == world->row[unit->env][unit->clock].reward);
-    }
-    s_check_row(pair, unit, id, which);
-    s_check_scaled(pair, id, which, index + 1);
-    s_check_image(pair, unit, id, which);
-}
-
-static void s_check_unit(const pair_t *pair, const naive_unit_t *unit)
+static void s_check_unit(const pair_t *pair, const naive_row_t *unit)
 {
     const uint64_t id = unit->clock * pair->world->N + unit->env;
     units_reach_t reach;
     units_reach(&pair->replay->units, past_place(&pair->replay->past, unit->clock, unit->env), &reach);
     assert_true(reach.ret == unit->ret && reach.discount == unit->discount);
-    s_check_frame(pair, unit, id, REPLAY_AT);
-    s_check_frame(pair, unit, id, REPLAY_NEXT);
+    frames_check(pair->naive, pair->replay, id, REPLAY_AT, unit);
+    frames_check(pair->naive, pair->replay, id, REPLAY_NEXT, unit);
 }
 
 /*  What is counted as they come and go is what they have. */
@@ -134,11 +62,11 @@ static void s_check(const pair_t *pair)
     uint64_t living = 0;
     for (uint64_t clock = 0; clock < world->batches * world->T; clock++) {
         for (uint32_t e = 0; e < world->N; e++) {
-            naive_unit_t unit;
-            const bool lives = naive_unit(pair->naive, clock, e, &unit);
+            naive_row_t unit;
+            const bool lives = naive_lives(pair->naive, clock, e);
             assert_int_equal(units_lives(&pair->replay->units, clock, e), lives);
             living += lives;
-            if (lives)
+            if (lives && naive_row(pair->naive, clock, e, &unit))
                 s_check_unit(pair, &unit);
         }
     }
@@ -158,8 +86,7 @@ static void s_check_stripes(const pair_t *pair)
     uint64_t count[16] = {0};
     for (uint64_t clock = 0; clock < pair->world->batches * pair->world->T; clock++)
         for (uint32_t e = 0; e < pair->world->N; e++) {
-            naive_unit_t unit;
-            if (naive_unit(pair->naive, clock, e, &unit))
+            if (naive_lives(pair->naive, clock, e))
                 count[naive_stripe(pair->naive, clock, e)]++;
         }
     for (uint32_t s = 0; s < pair->naive->cfg.stripes; s++)

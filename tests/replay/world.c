@@ -31,6 +31,18 @@ uint64_t world_row_bytes(void)
     return 12 + 4 + 4 + 4 + 1 + 1; /* vector, image, action, reward, terminated, truncated */
 }
 
+uint64_t world_batch_bytes(const world_t *self)
+{
+    return self->N * (self->T * world_row_bytes() + self->carry * sizeof(float));
+}
+
+void world_carry(const world_t *self, uint64_t batch, uint32_t env, float *out)
+{
+    const bool begins = self->row[env][batch * self->T].index == 0;
+    for (uint32_t i = 0; i < self->carry; i++)
+        out[i] = begins ? 0 : (float)(batch * WORLD_ENVS + env) + (float)i / 8;
+}
+
 uint64_t world_final_bytes(void)
 {
     return 12 + 4;
@@ -79,6 +91,7 @@ static void s_forget(world_t *self)
             free(at->final[c]);
         }
         free(at->age);
+        free(at->carry);
         free(at->final_t);
         free(at->final_env);
         *at = (tt_segment_t){0};
@@ -138,6 +151,8 @@ static void s_fill_env(const world_t *self, tt_segment_t *at, uint32_t E, uint32
     const uint64_t start = self->batches * self->T;
     const tt_columns_t *columns = self->columns;
     at->age[e] = self->row[env][start].index;
+    if (self->carry)
+        world_carry(self, self->batches, env, at->carry + (size_t)e * self->carry);
     for (uint32_t t = 0; t < self->T; t++) {
         const world_row_t *row = &self->row[env][start + t];
         const size_t i = (size_t)t * E + e;
@@ -177,6 +192,7 @@ static void s_segment(world_t *self, uint32_t env, uint32_t first, uint32_t coun
     s_arrays(self, at->last, E, true);
     s_arrays(self, at->final, rows, true);
     at->age = tt_array0(E, sizeof *at->age);
+    at->carry = self->carry ? tt_array0((size_t)E * self->carry, sizeof *at->carry) : NULL;
     at->final_t = tt_array0(rows, sizeof *at->final_t);
     at->final_env = tt_array0(rows, sizeof *at->final_env);
     for (uint32_t e = 0; e < E; e++)
@@ -213,7 +229,8 @@ replay_cfg_t world_cfg(const world_t *self, uint32_t batches, uint32_t stripes, 
         .store = 1u << self->vector | 1u << self->image | 1u << self->action,
         .N = self->N,
         .T = self->T,
-        .capacity = batches * self->N * self->T * world_row_bytes(),
+        .capacity = batches * world_batch_bytes(self),
+        .carry = self->carry,
         .stripes = stripes,
         .ahead = ahead,
         .gamma = 0.9,

@@ -15,6 +15,7 @@ typedef struct {
 
 typedef struct {
     uint32_t N, T, seed;
+    uint32_t carry;      /* floats that a policy carries; before anything is played    */
     double ends, breaks; /* chances: of either end at a row, of a break at a batch's start */
     uint64_t batches;
     tt_columns_t *columns;
@@ -42,10 +43,14 @@ tt_status_t world_insert(const world_t *self, replay_t *replay);
 void world_vector(uint32_t env, uint32_t episode, uint32_t index, float out[3]);
 void world_image(uint32_t env, uint32_t episode, uint32_t index, uint8_t out[4]);
 
+/*  What an env carries into a batch, [carry]: none of it is like another, and zeros where an episode begins. */
+void world_carry(const world_t *self, uint64_t batch, uint32_t env, float *out);
+
 /*  A setup for its batches: everything an observation and an action is, room for `batches`. */
 replay_cfg_t world_cfg(const world_t *self, uint32_t batches, uint32_t stripes, uint32_t ahead);
-/*  Logical bytes of a row, and of a final. */
+/*  Logical bytes of a row, of a final, and of a batch without finals. */
 uint64_t world_row_bytes(void);
+uint64_t world_batch_bytes(const world_t *self);
 uint64_t world_final_bytes(void);
 
 /*  [0, 1) of test randomness. */
