@@ -323,6 +323,7 @@ typedef struct {
     bool grad;                 /* train it: set 0 and TT_AT only                                 */
     uint8_t action;            /* tt_action_t                                                    */
     bool through; /* DRAWN, set 0, TT_AT: the gradient of its head goes through it to the draw; it is not trained */
+    bool known;   /* its head is known: rows of the pass's table; nothing is forwarded, trained or drawn from */
 } tt_stage_t;
 
 /*  Forwards, a loss on all their heads, and the way back through those that are trained. */
@@ -338,7 +339,7 @@ typedef struct {
 } tt_objective_t;
 
 /*  TT_INVALID: the network has no such stages (the text says which); tt_net_gradients says the same. Of a recurrent network all are of
- *  set 0 and TT_AT. */
+ *  set 0 and TT_AT, or known. */
 tt_status_t tt_objective_check(const tt_objective_t *objective, const tt_net_spec_t *spec);
 
 /*  One objective over some rows of tables. */
@@ -348,6 +349,7 @@ typedef struct {
     size_t params_size;
     const tt_table_t *obs[TT_FRAMES];       /* by frame: rows of observations; unread ones may be NULL     */
     const tt_table_t *input[TT_INPUTS_MAX]; /* what the loss reads, put side by side; one row: for all */
+    const tt_table_t *head[TT_STAGES_MAX];  /* of known stages, put side by side: rows of A floats; else NULL */
     const uint32_t *row;                    /* [rows] in all of these tables; TT_INVALID: one has fewer    */
     uint32_t rows;                          /* 0: a sum of nothing                                         */
     /*  A recurrent network is trained on *sequences*: runs of `length` rows that follow one another in an env, row = [rows / length][length].

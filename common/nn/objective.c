@@ -73,11 +73,39 @@ static tt_status_t s_check_draw(const tt_objective_t *objective, const tt_net_sp
     if (objective->source >= objective->stages || objective->stage[objective->source].action)
         return tt_err(TT_INVALID, "objective %s: it draws from stage %u of %u, which must read no action",
             objective->name, objective->source, objective->stages);
+    if (objective->stage[objective->source].known)
+        return tt_err(TT_INVALID, "objective %s: it draws from stage %u, which is known and not forwarded",
+            objective->name, objective->source);
     for (uint32_t s = 0; objective->stage[objective->source].grad && s < objective->stages; s++)
-        if (!s_is_trained_view(&objective->stage[s]))
+        if (!objective->stage[s].known && !s_is_trained_view(&objective->stage[s]))
             return tt_err(TT_INVALID,
                 "objective %s: stage %u is not of set 0 and the row's own frame, and what is drawn from is trained",
                 objective->name, s);
+    return TT_OK;
+}
+
+/*  Set and frame say whose head it is, and no more: of a network that recurs any will do. */
+static tt_status_t s_check_known(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
+{
+    const tt_stage_t *stage = &objective->stage[s];
+    if (stage->grad || stage->through || stage->action)
+        return tt_err(TT_INVALID,
+            "objective %s: stage %u: %s is known: it is neither trained nor gone through, and reads no action",
+            objective->name, s, spec->tower[stage->tower].name);
+    return TT_OK;
+}
+
+static tt_status_t s_check_forward(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
+{
+    const tt_stage_t *stage = &objective->stage[s];
+    if (stage->grad && !s_is_trained_view(stage))
+        return tt_err(TT_INVALID, "objective %s: stage %u trains %s: only set 0 and the row's own frame can be",
+            objective->name, s, spec->tower[stage->tower].name);
+    TT_TRY(s_check_action(objective, s, spec));
+    if (tt_net_carry(spec) && !s_is_trained_view(stage))
+        return tt_err(TT_INVALID,
+            "objective %s: stage %u: a network that recurs is seen in set 0 and the row's own frame alone",
+            objective->name, s);
     return TT_OK;
 }
 
@@ -95,14 +123,7 @@ static tt_status_t s_check_stage(const tt_objective_t *objective, uint32_t s, co
         return tt_err(TT_INVALID, "objective %s: stage %u: set %u of %u", objective->name, s, stage->set, sets);
     if (stage->frame >= TT_FRAMES)
         return tt_err(TT_INVALID, "objective %s: stage %u: frame %u is unknown", objective->name, s, stage->frame);
-    if (stage->grad && (stage->set != 0 || stage->frame != TT_AT))
-        return tt_err(TT_INVALID, "objective %s: stage %u trains %s: only set 0 and the row's own frame can be",
-            objective->name, s, tower);
-    TT_TRY(s_check_action(objective, s, spec));
-    if (tt_net_carry(spec) && (stage->set != 0 || stage->frame != TT_AT))
-        return tt_err(TT_INVALID,
-            "objective %s: stage %u: a network that recurs is seen in set 0 and the row's own frame alone",
-            objective->name, s);
+    TT_TRY(stage->known ? s_check_known(objective, s, spec) : s_check_forward(objective, s, spec));
     for (uint32_t before = 0; before < s; before++)
         if (s_alike(&objective->stage[before], stage))
             return tt_err(TT_INVALID, "objective %s: stages %u and %u are the same forward of %s", objective->name,

@@ -8,6 +8,9 @@ static size_t s_rows_there(const tt_pass_t *pass)
     for (uint32_t f = 0; f < TT_FRAMES; f++)
         if (pass->obs[f] && pass->obs[f]->there < there)
             there = pass->obs[f]->there;
+    for (uint32_t s = 0; s < TT_STAGES_MAX; s++)
+        if (pass->head[s] && pass->head[s]->there < there)
+            there = pass->head[s]->there;
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
         if (pass->input[i] && pass->input[i]->there != 1 && pass->input[i]->there < there)
             there = pass->input[i]->there;

@@ -40,12 +40,35 @@ uint32_t tt_sums_first(uint32_t shards, uint32_t rows, uint32_t shard)
     return (uint32_t)((uint64_t)rows * shard / shards);
 }
 
+static tt_status_t s_check_heads(const tt_pass_t *pass, const tt_net_spec_t *spec)
+{
+    const tt_objective_t *objective = pass->objective;
+    for (uint32_t s = 0; s < TT_STAGES_MAX; s++) {
+        const tt_table_t *head = pass->head[s];
+        const bool known = s < objective->stages && objective->stage[s].known;
+        const uint32_t outs = known ? spec->tower[objective->stage[s].tower].out : 0;
+        if (known != (head != NULL))
+            return tt_err(TT_INVALID,
+                known ? "objective %s: stage %u is known, and there is no table of its head"
+                      : "objective %s: stage %u is not known, and there is a table of its head",
+                objective->name, s);
+        if (known && head->bytes != outs * sizeof(float))
+            return tt_err(TT_INVALID, "objective %s: stage %u has a head of %u numbers, and rows of %zu bytes",
+                objective->name, s, outs, head->bytes);
+        if (known && !head->side_by_side)
+            return tt_err(TT_INVALID,
+                "objective %s: the rows of the head of stage %u do not lie side by side (tt_table_put)",
+                objective->name, s);
+    }
+    return TT_OK;
+}
+
 /*  Tables that the objective's forwards read, and those that its loss does. */
 static tt_status_t s_check_tables(const tt_pass_t *pass, const tt_net_spec_t *spec)
 {
     const tt_objective_t *objective = pass->objective;
     for (uint32_t s = 0; s < objective->stages; s++)
-        if (!pass->obs[objective->stage[s].frame])
+        if (!objective->stage[s].known && !pass->obs[objective->stage[s].frame])
             return tt_err(TT_INVALID, "objective %s: stage %u reads frame %u, of which there are no observations",
                 objective->name, s, objective->stage[s].frame);
     const size_t row = tt_net_row_bytes(spec);
@@ -60,7 +83,7 @@ static tt_status_t s_check_tables(const tt_pass_t *pass, const tt_net_spec_t *sp
         if (pass->input[i] && !pass->input[i]->side_by_side)
             return tt_err(TT_INVALID, "objective %s: the rows of input %u do not lie side by side (tt_table_put)",
                 objective->name, i);
-    return TT_OK;
+    return s_check_heads(pass, spec);
 }
 
 static tt_status_t s_check_sequences(const tt_pass_t *pass, const tt_net_spec_t *spec)

@@ -8,7 +8,7 @@
 #include "tests/nn/fixture.h"
 #include "tests/simt/count.h"
 
-enum { OBS = 5, CHOICES = 3, SHARDS = 4, UNITS = 90, INPUTS = 4 };
+enum { OBS = 5, CHOICES = 3, SHARDS = 4, UNITS = 90, INPUTS = 4, HEADS = 2 };
 
 extern const tt_backend_ops_t cuda_backend;
 
@@ -18,8 +18,8 @@ typedef struct {
     tt_net_t *net;
     tt_sums_t *sums;
     tt_opt_t *opt;
-    tt_table_t *obs[TT_FRAMES], *input[INPUTS];
-    void *rows[TT_FRAMES + INPUTS]; /* what the tables have; borrowed by them */
+    tt_table_t *obs[TT_FRAMES], *input[INPUTS], *head[HEADS];
+    void *rows[TT_FRAMES + INPUTS + HEADS]; /* what the tables have; borrowed by them */
 } learner_t;
 
 /*  A minibatch: rows `row` of the tables as put for `turn`. */
@@ -27,6 +27,8 @@ typedef struct {
     uint32_t turn, rows, table;
     bool twice;
     float scale, lr;
+    bool known;    /* the target's head: */
+    uint32_t head; /* by this table      */
 } batch_t;
 
 static const uint32_t s_hidden[] = {9, 7};
@@ -46,6 +48,8 @@ static void new_learner(learner_t *self, const place_t *place)
         assert_ok(tt_table_new(&self->obs[f], place->device, tt_net_row_bytes(&spec)));
     for (uint32_t i = 0; i < INPUTS; i++)
         assert_ok(tt_table_new(&self->input[i], place->device, bytes[i]));
+    for (uint32_t i = 0; i < HEADS; i++)
+        assert_ok(tt_table_new(&self->head[i], place->device, CHOICES * sizeof(float)));
 }
 
 static void free_learner(learner_t *self)
@@ -54,7 +58,9 @@ static void free_learner(learner_t *self)
         tt_table_destroy(&self->obs[f]);
     for (uint32_t i = 0; i < INPUTS; i++)
         tt_table_destroy(&self->input[i]);
-    for (uint32_t i = 0; i < TT_FRAMES + INPUTS; i++)
+    for (uint32_t i = 0; i < HEADS; i++)
+        tt_table_destroy(&self->head[i]);
+    for (uint32_t i = 0; i < TT_FRAMES + INPUTS + HEADS; i++)
         free(self->rows[i]);
     tt_opt_destroy(&self->opt);
     tt_sums_destroy(&self->sums);
@@ -93,12 +99,24 @@ static void put_tables(learner_t *self, const batch_t *batch)
     put(self, self->input[DQN_IN_ACTION], &self->rows[TT_FRAMES], actions(batch->turn, rows), rows);
     for (uint32_t i = DQN_IN_RETURN; i < INPUTS; i++)
         put(self, self->input[i], &self->rows[TT_FRAMES + i], numbers(what + TT_FRAMES + i, rows), rows);
+    if (batch->known)
+        put(self, self->head[batch->head], &self->rows[TT_FRAMES + INPUTS + batch->head],
+            numbers(what + TT_FRAMES + INPUTS, (size_t)rows * CHOICES), rows);
+}
+
+/*  Then nothing of the next frame is forwarded, but by double Q-learning. */
+static void make_known(learner_t *self, const batch_t *batch, tt_objective_t *objective, tt_pass_t *pass)
+{
+    objective->stage[DQN_TARGET_NEXT].known = true;
+    pass->head[DQN_TARGET_NEXT] = self->head[batch->head];
+    if (!batch->twice)
+        pass->obs[TT_NEXT] = NULL;
 }
 
 static void learn(learner_t *self, const batch_t *batch)
 {
     uint32_t row[UNITS];
-    const tt_objective_t objective = dqn_objective(tt_net_spec(self->net), batch->twice);
+    tt_objective_t objective = dqn_objective(tt_net_spec(self->net), batch->twice);
     const dqn_loss_t params = {.choices = CHOICES, .scale = batch->scale};
     tt_pass_t pass = {
         .objective = &objective, .params = &params, .params_size = sizeof params, .row = row, .rows = batch->rows};
@@ -106,6 +124,8 @@ static void learn(learner_t *self, const batch_t *batch)
         row[i] = (i * 7 + batch->turn) % batch->table;
     memcpy(pass.obs, self->obs, sizeof self->obs);
     memcpy(pass.input, self->input, sizeof self->input);
+    if (batch->known)
+        make_known(self, batch, &objective, &pass);
     put_tables(self, batch);
     assert_ok(tt_sums_compute(self->sums, self->place.stream, &pass, 0, SHARDS));
     assert_ok(tt_opt_step(self->opt, self->place.stream, self->sums, batch->lr));
@@ -188,10 +208,10 @@ static void shapes_take_turns(void **state)
     static const uint32_t rows[] = {64, 37, 64, 3, 37};
     simt_count_t count = {0};
     for (uint32_t i = 0; i < 25; i++) {
-        const batch_t batch = {i, rows[i % 5], UNITS, i % 3 == 0, 1.0f / 37, 0.01f / (float)(i + 1)};
+        const batch_t batch = {i, rows[i % 5], UNITS, i % 3 == 0, 1.0f / 37, 0.01f / (float)(i + 1), i % 7 > 4, i % 2};
         count = learn_both(both, &batch);
     }
-    const batch_t again = {99, 64, UNITS, false, 0.5f, 0.01f};
+    const batch_t again = {.turn = 99, .rows = 64, .table = UNITS, .scale = 0.5f, .lr = 0.01f};
     count = learn_both(both, &again);
     assert_int_equal(count.kernels, 0);
     assert_int_equal(count.graphs, 2);
@@ -213,6 +233,22 @@ static void memory_moves(void **state)
     const batch_t back = {.turn = 21, .rows = 8, .table = UNITS, .scale = 0.1f, .lr = 0.01f};
     assert_int_equal(learn_both(both, &back).graphs, 1); /* the step, which is as it was before */
     assert_int_equal(learn_both(both, &back).graphs, 2);
+    free_both(both);
+}
+
+/*  Heads that are known lie in two tables by turns: each has a graph of its own, beside that of the step. */
+static void known_heads_take_turns(void **state)
+{
+    (void)state;
+    both_t *both = new_both();
+    static const uint32_t head[] = {0, 0, 1, 1, 0, 1, 0};
+    static const bool recorded[] = {false, true, false, true, true, true, true};
+    for (int twice = 1; twice >= 0; twice--) /* the larger one first: memory stays where it is */
+        for (uint32_t i = 0; i < TT_COUNT(head); i++) {
+            const batch_t batch = {i, 37, UNITS, twice, 1.0f / 37, 0.01f, true, head[i]};
+            const uint32_t step = i > 0 || !twice;
+            assert_int_equal(learn_both(both, &batch).graphs, recorded[i] + step);
+        }
     free_both(both);
 }
 
@@ -251,9 +287,10 @@ static int s_step_by_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_comes_again_is_one_launch),
-        cmocka_unit_test(shapes_take_turns), cmocka_unit_test(memory_moves), cmocka_unit_test(too_many_shapes),
-        cmocka_unit_test(none_are_wanted)};
-    const struct CMUnitTest more[] = {cmocka_unit_test(what_comes_again_is_one_launch), cmocka_unit_test(memory_moves)};
+        cmocka_unit_test(shapes_take_turns), cmocka_unit_test(memory_moves), cmocka_unit_test(known_heads_take_turns),
+        cmocka_unit_test(too_many_shapes), cmocka_unit_test(none_are_wanted)};
+    const struct CMUnitTest more[] = {cmocka_unit_test(what_comes_again_is_one_launch), cmocka_unit_test(memory_moves),
+        cmocka_unit_test(known_heads_take_turns)};
     const int fused = cmocka_run_group_tests(tests, NULL, NULL);
     return cmocka_run_group_tests_name("step by step", more, s_step_by_step, NULL) + fused;
 }

@@ -191,7 +191,7 @@ float *recurrent_seen(recurrent_t *self, uint32_t shards)
 }
 
 /*  One step of all sequences. out: [towers][sequences][A]. */
-static void forward(recurrent_t *self, uint32_t step, float *carry, float *const *out)
+static void forward(recurrent_t *self, uint32_t set, uint32_t step, float *carry, float *const *out)
 {
     tt_table_t *table = NULL;
     const size_t bytes = tt_net_row_bytes(tt_net_spec(self->net)), C = tt_net_carry(tt_net_spec(self->net));
@@ -207,13 +207,13 @@ static void forward(recurrent_t *self, uint32_t step, float *carry, float *const
     assert_ok(tt_table_new(&table, self->place.device, bytes));
     assert_ok(tt_table_put_rows(table, self->place.stream, obs, self->sequences));
     assert_ok(
-        tt_net_forward(self->net, self->place.stream, 0, table, self->sequences, &(tt_carry_t){carry, carry}, out));
+        tt_net_forward(self->net, self->place.stream, set, table, self->sequences, &(tt_carry_t){carry, carry}, out));
     assert_ok(tt_stream_sync(self->place.stream));
     tt_table_destroy(&table);
     free(obs);
 }
 
-float *recurrent_stepped(recurrent_t *self)
+float *recurrent_stepped(recurrent_t *self, uint32_t set)
 {
     const tt_net_spec_t *spec = tt_net_spec(self->net);
     const uint32_t all = fixture_outs(spec), N = self->sequences;
@@ -223,7 +223,7 @@ float *recurrent_stepped(recurrent_t *self)
     for (uint32_t t = 0; t < spec->towers; at += N * spec->tower[t++].out)
         out[t] = at;
     for (uint32_t s = 0; s < self->length; s++) {
-        forward(self, s, carry, out);
+        forward(self, set, s, carry, out);
         for (uint32_t q = 0; q < N; q++) {
             float *to = heads + (size_t)self->rows.row[q * self->length + s] * all;
             for (uint32_t t = 0; t < spec->towers; to += spec->tower[t++].out)

@@ -168,6 +168,67 @@ static void test_it_has_no_deviations(void **state)
     fixture_close(&stage.place);
 }
 
+/* ---- heads that are known -------------------------------------------------------------------------------------------- */
+
+/*  What a loss sees of a target is the table's; all else is as if it had been forwarded from what was drawn. */
+static void check_known_target(stage_t *stage, const float *value, const tt_table_t *table)
+{
+    const size_t count = tt_net_grad_count(&stage->spec), at = tt_net_stats_offset(&stage->spec) + 1;
+    float *want = tt_array0(2 * count, sizeof *want), *got = want + count, missing = 0;
+    tt_objective_t known = action_critic;
+    known.stage[1].action = TT_ACTION_NONE;
+    known.stage[1].known = true;
+    tt_pass_t pass = action_pass(stage, &action_critic);
+    assert_ok(action_gradient(stage, &pass, want));
+    pass = action_pass(stage, &known);
+    pass.head[1] = table;
+    assert_ok(action_gradient(stage, &pass, got));
+    for (size_t k = 0; k < stage->at.rows; k++) {
+        const float error = value[stage->at.row[k]] - fixture_target(stage->at.row[k], 50);
+        missing += 0.5f * error * error;
+    }
+    assert_true(want[at] != got[at] && got[at] == missing);
+    got[at] = want[at];
+    assert_memory_equal(want, got, count * sizeof *got);
+    free(want);
+}
+
+/*  Of any set and frame, though all that is forwarded is of the view that is drawn from and trained. */
+static void check_known_beside_a_draw(stage_t *stage, const tt_table_t *table)
+{
+    const size_t count = tt_net_grad_count(&stage->spec);
+    float *want = tt_array0(2 * count, sizeof *want), *got = want + count;
+    tt_objective_t known = action_actor;
+    known.stage[known.stages++] = (tt_stage_t){.tower = Q1, .set = 1, .frame = TT_NEXT, .known = true};
+    tt_pass_t pass = action_pass(stage, &action_actor);
+    assert_ok(action_gradient(stage, &pass, want));
+    pass = action_pass(stage, &known);
+    pass.head[known.stages - 1] = table;
+    assert_ok(action_gradient(stage, &pass, got));
+    assert_memory_equal(want, got, count * sizeof *got);
+    free(want);
+}
+
+static void test_known_heads(void **state)
+{
+    (void)state;
+    enum { ROWS = 45 };
+    stage_t stage;
+    tt_table_t *table = NULL;
+    float value[ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        value[i] = fixture_number(9, i);
+    fixture_open(&stage.place, 1);
+    action_set_up(&stage, 1, ROWS);
+    assert_ok(tt_table_new(&table, stage.place.device, sizeof *value));
+    assert_ok(tt_table_put(table, stage.place.stream, value, ROWS));
+    check_known_target(&stage, value, table);
+    check_known_beside_a_draw(&stage, table);
+    tt_table_destroy(&table);
+    action_tear_down(&stage);
+    fixture_close(&stage.place);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------------------------------ */
 
 static void s_refuse(const stage_t *stage, const tt_objective_t *objective, const char *text)
@@ -195,6 +256,12 @@ static void test_bad_objectives(void **state)
     bad = action_actor;
     bad.source = 3;
     s_refuse(&stage, &bad, "it draws from stage 3 of 3");
+    bad = action_critic;
+    bad.stage[0].known = true;
+    s_refuse(&stage, &bad, "it draws from stage 0, which is known and not forwarded");
+    bad = action_critic;
+    bad.stage[1].known = true;
+    s_refuse(&stage, &bad, "stage 1: q1 is known: it is neither trained nor gone through, and reads no action");
     bad = action_critic;
     bad.stage[1].action = bad.stage[2].action = TT_ACTION_GIVEN;
     s_refuse(&stage, &bad, "it draws, and no stage reads that");
@@ -269,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_values_and_gradients),
         cmocka_unit_test(test_the_same_bits_from_every_build),
         cmocka_unit_test(test_it_has_no_deviations),
+        cmocka_unit_test(test_known_heads),
         cmocka_unit_test(test_bad_objectives),
         cmocka_unit_test(test_bad_networks),
     };

@@ -20,7 +20,7 @@ static float *results(const char *backend, size_t s, size_t size, size_t *count)
     recurrent_open(&world, &place, spec, s_sizes[size].sequences, s_sizes[size].length);
     const size_t heads = world.rows.rows * fixture_outs(spec), grads = tt_net_grad_count(spec);
     float *const parts[] = {recurrent_grad(&world, shards), recurrent_grad(&world, shards),
-        recurrent_grad(&world, shards), recurrent_seen(&world, shards), recurrent_stepped(&world)};
+        recurrent_grad(&world, shards), recurrent_seen(&world, shards), recurrent_stepped(&world, 0)};
     float *all = tt_array0(3 * grads + 2 * heads, sizeof *all), *to = all;
     for (size_t p = 0; p < TT_COUNT(parts); p++) {
         const size_t floats = p < 3 ? grads : heads;

@@ -19,7 +19,7 @@ static float *results(const place_t *place, size_t s, size_t size, size_t *count
     recurrent_open(&world, place, spec, s_sizes[size].sequences, s_sizes[size].length);
     const size_t heads = world.rows.rows * fixture_outs(spec), grads = tt_net_grad_count(spec);
     float *grad = recurrent_grad(&world, s_sizes[size].shards), *again = recurrent_grad(&world, s_sizes[size].shards);
-    float *seen = recurrent_seen(&world, s_sizes[size].shards), *stepped = recurrent_stepped(&world);
+    float *seen = recurrent_seen(&world, s_sizes[size].shards), *stepped = recurrent_stepped(&world, 0);
     float *all = tt_array0(heads + grads, sizeof *all);
     assert_memory_equal(grad, again, grads * sizeof *grad);
     assert_memory_equal(seen, stepped, heads * sizeof *seen);
@@ -352,7 +352,7 @@ static void test_nan(void **state)
         float *clean = recurrent_seen(&world, 1);
         world.rows.data[row[1] * spec->obs] = NAN;
         assert_ok(tt_table_put(world.obs, world.place.stream, world.rows.table, world.rows.rows));
-        float *seen = recurrent_seen(&world, 1), *stepped = recurrent_stepped(&world);
+        float *seen = recurrent_seen(&world, 1), *stepped = recurrent_stepped(&world, 0);
         for (size_t k = 0; k < world.rows.rows; k++)
             if (k != row[1] && k != row[2])
                 assert_memory_equal(seen + k * all, clean + k * all, all * sizeof *seen);

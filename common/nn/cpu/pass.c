@@ -18,6 +18,8 @@ void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
     for (uint32_t s = 0; pass->rows && s < objective->stages; s++) {
         const tt_stage_t *stage = &objective->stage[s];
         const uint32_t chain = impl->tower[0][stage->tower].chain;
+        if (stage->known)
+            continue;
         if (!(objective->draw && s == objective->source)) /* that one comes before all (s_draw) */
             self->forward[s_view(stage)] |= chain;
         if (stage->action)
@@ -38,12 +40,25 @@ static void s_clear_behind(float *columns, size_t outs, size_t rows)
             memset(columns + a * TT_BLOCK + rows, 0, (TT_BLOCK - rows) * sizeof(float));
 }
 
-static void s_show_stage(
-    const tt_net_t *net, const cpu_block_t *block, const tt_stage_t *stage, uint32_t s, tt_loss_block_t *out)
+/*  Rows of a known head as columns. Forwards may have used these for another tower of the view: so this comes behind all of them. */
+static void s_known(const tt_table_t *table, const uint32_t *row, size_t rows, size_t outs, float *columns)
 {
+    const float *from = (const float *)(const void *)table->rows;
+    for (size_t a = 0; a < outs; a++)
+        for (size_t r = 0; r < rows; r++)
+            columns[a * TT_BLOCK + r] = from[row[r] * outs + a];
+}
+
+static void s_show_stage(const cpu_plan_t *plan, const cpu_block_t *block, uint32_t s, tt_loss_block_t *out)
+{
+    const tt_net_t *net = plan->net;
+    const tt_stage_t *stage = &plan->pass->objective->stage[s];
     const uint32_t t = stage->tower;
+    const size_t outs = block->net->tower[0][t].outs;
     float *head = block->lane->out[s_view(stage)][t];
-    s_clear_behind(head, block->net->tower[0][t].outs, block->rows);
+    if (stage->known)
+        s_known(plan->pass->head[s], out->row, block->rows, outs, head);
+    s_clear_behind(head, outs, block->rows);
     out->head[s] = head;
     out->d_head[s] = stage->grad || stage->through ? block->lane->d_out[t] : NULL;
     if (net->spec.tower[t].log_std) {
@@ -57,7 +72,7 @@ static tt_loss_block_t s_show_source(const cpu_plan_t *plan, const cpu_block_t *
 {
     const uint32_t source = plan->pass->objective->source;
     tt_loss_block_t out = {.rows = (uint32_t)block->rows, .row = row};
-    s_show_stage(plan->net, block, &plan->pass->objective->stage[source], source, &out);
+    s_show_stage(plan, block, source, &out);
     return out;
 }
 
@@ -119,7 +134,7 @@ void cpu_loss(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *
         .ride = net->spec.ride ? block->grad + net->param_count + TT_LOSS_STATS : NULL,
     };
     for (uint32_t s = 0; s < objective->stages; s++)
-        s_show_stage(net, block, &objective->stage[s], s, &out);
+        s_show_stage(plan, block, s, &out);
     objective->loss(plan->pass->params, plan->input, &out);
 }
 

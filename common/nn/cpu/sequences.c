@@ -195,7 +195,7 @@ static void s_number(group_t *self)
 static void s_read(group_t *self)
 {
     const uint32_t before = s_before(self->plan), recurrent = s_recurrent(self->plan);
-    for (uint32_t at = 0; at < self->rows; at += TT_BLOCK) {
+    for (uint32_t at = 0; recurrent && at < self->rows; at += TT_BLOCK) {
         cpu_block_t block = s_block(self, at);
         cpu_gather(&block, self->plan->pass->obs[TT_AT], self->number + at, 0);
         cpu_towers_forward(&block, 0, before);

@@ -100,8 +100,9 @@ static bool s_little_work(const tt_sums_t *sums, const tt_pass_t *pass, const or
 static bool s_plain_tower(const cuda_net_t *net, const tt_stage_t *stage)
 {
     const cuda_tower_t *tower = &net->tower[stage->tower];
-    return net->spec->tower[stage->tower].kind == TT_TOWER_MLP && !net->spec->tower[stage->tower].action &&
-           tower->outs && tower->reads_obs && !tower->noisy && tower->layers < CUDA_MLP_LAYERS;
+    return !stage->known && net->spec->tower[stage->tower].kind == TT_TOWER_MLP &&
+           !net->spec->tower[stage->tower].action && tower->outs && tower->reads_obs && !tower->noisy &&
+           tower->layers < CUDA_MLP_LAYERS;
 }
 
 /*  A network of sequences or with noise is none even where these stages have to do with neither. */

@@ -104,9 +104,9 @@ void cuda_dots(cudaStream_t stream, const cuda_dots_t *job);
 /*  Columns [blocks][outs][TT_BLOCK] to [rows][outs]. */
 void cuda_rows_of_columns(
     cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *columns, float *out);
-/*  And back: what stands behind a block's last row stays as it is. */
-void cuda_columns_of_rows(
-    cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *from, float *columns);
+/*  And back, of rows row[i] of `from` (NULL: row i): what stands behind a block's last row stays as it is. */
+void cuda_columns_of_rows(cudaStream_t stream, uint32_t rows, const uint32_t *row, const uint32_t *slot, uint32_t outs,
+    const float *from, float *columns);
 /*  out[rows][n] += more. */
 void cuda_add_rows(cudaStream_t stream, size_t count, const float *more, float *out);
 

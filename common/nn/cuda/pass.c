@@ -17,6 +17,7 @@ typedef struct {
     cuda_device_t *device;
     uint32_t first, rows;
     uint32_t forward[CUDA_VIEWS]; /* towers, as bits */
+    uint32_t apart[CUDA_VIEWS];   /* whose heads are seen as well: drawn from, known */
     uint8_t action[CUDA_VIEWS];   /* tt_action_t of those that read one */
     uint32_t back, through;       /* through: to what was drawn */
     cuda_fused_fn fused;          /* not NULL: all of it is one launch */
@@ -41,8 +42,11 @@ static void s_plan(pass_t *self)
     for (uint32_t s = 0; self->rows && s < objective->stages; s++) {
         const tt_stage_t *stage = &objective->stage[s];
         const uint32_t chain = self->impl->tower[stage->tower].chain;
-        if (!(objective->draw && s == objective->source)) /* that one comes before all (s_draw) */
-            self->forward[s_view(stage)] |= chain;
+        const bool source = objective->draw && s == objective->source; /* that one comes before all (s_draw) */
+        self->apart[s_view(stage)] |= source || stage->known ? 1u << stage->tower : 0;
+        if (stage->known)
+            continue;
+        self->forward[s_view(stage)] |= source ? 0 : chain;
         if (stage->action)
             self->action[s_view(stage)] = stage->action;
         self->through |= (uint32_t)stage->through << stage->tower;
@@ -194,13 +198,6 @@ static tt_status_t s_lists(pass_t *self)
 
 /* ---- columns ---------------------------------------------------------------------------------------------------------- */
 
-static bool s_is_source(const pass_t *self, uint32_t view, uint32_t t)
-{
-    const tt_objective_t *objective = self->pass->objective;
-    const tt_stage_t *stage = &objective->stage[objective->source];
-    return objective->draw && stage->tower == t && s_view(stage) == view;
-}
-
 static size_t s_carve_columns(pass_t *self, char *memory)
 {
     const size_t column = (size_t)self->loss.blocks.blocks * TT_BLOCK;
@@ -208,7 +205,7 @@ static size_t s_carve_columns(pass_t *self, char *memory)
     for (uint32_t t = 0; t < self->net->spec.towers; t++) {
         const size_t floats = tt_mul(column, self->impl->tower[t].outs);
         for (uint32_t view = 0; view < CUDA_VIEWS; view++)
-            if (floats && (self->forward[view] >> t & 1 || s_is_source(self, view, t)))
+            if (floats && (self->forward[view] | self->apart[view]) >> t & 1)
                 self->columns[view][t] = cuda_carve(memory, &at, 1, floats);
         if (floats && (self->back | self->through) >> t & 1)
             self->d_columns[t] = cuda_carve(memory, &at, 1, floats);
@@ -291,6 +288,19 @@ static tt_status_t s_draw(pass_t *self, uint32_t *gathered)
     return cuda_launched(self->device, "a draw");
 }
 
+/*  Rows of known heads as columns. Forwards may have used these for another tower of the view: so this comes behind all of them. */
+static void s_known(const pass_t *self)
+{
+    const tt_objective_t *objective = self->pass->objective;
+    for (uint32_t s = 0; s < objective->stages; s++) {
+        const tt_stage_t *stage = &objective->stage[s];
+        if (stage->known)
+            cuda_columns_of_rows(self->device->work, self->rows, self->row, self->loss.blocks.slot,
+                self->impl->tower[stage->tower].outs, self->pass->head[s]->copy,
+                self->columns[s_view(stage)][stage->tower]);
+    }
+}
+
 static tt_status_t s_forward_views(pass_t *self)
 {
     uint32_t gathered = TT_FRAMES;
@@ -299,6 +309,7 @@ static tt_status_t s_forward_views(pass_t *self)
         if (self->forward[view])
             s_forward_view(self, view, self->forward[view], &gathered);
     }
+    s_known(self);
     return cuda_launched(self->device, "a forward");
 }
 
@@ -380,7 +391,7 @@ static tt_status_t s_back_to_source(pass_t *self)
             cuda_tower_through(&self->flow, self->net, t, more);
             more = true;
         }
-    cuda_columns_of_rows(self->device->work, self->rows, self->loss.blocks.slot, self->loss.numbers,
+    cuda_columns_of_rows(self->device->work, self->rows, NULL, self->loss.blocks.slot, self->loss.numbers,
         self->flow.d_action, self->loss.d_action);
     const cuda_loss_fn back = cuda_draw_find(self->pass->objective->name).back;
     if (!back)
@@ -458,6 +469,8 @@ static void s_key(const pass_t *self, cuda_key_t *key)
         cuda_key_add(key, pass->obs[f] ? &pass->obs[f]->copy : &(void *){NULL}, sizeof(void *));
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
         cuda_key_add(key, pass->input[i] ? &pass->input[i]->copy : &(void *){NULL}, sizeof(void *));
+    for (uint32_t s = 0; s < TT_STAGES_MAX; s++)
+        cuda_key_add(key, pass->head[s] ? &pass->head[s]->copy : &(void *){NULL}, sizeof(void *));
 }
 
 static tt_status_t s_run_or_again(pass_t *self)

@@ -22,11 +22,13 @@ __global__ void join(cuda_join_t job)
         job.out[e] = joined(job, e / width, (uint32_t)(e % width));
 }
 
-__global__ void columns_of_rows(uint32_t rows, const uint32_t *slot, uint32_t outs, const float *from, float *columns)
+__global__ void columns_of_rows(
+    uint32_t rows, const uint32_t *row, const uint32_t *slot, uint32_t outs, const float *from, float *columns)
 {
-    const size_t e = cuda_thread();
+    const size_t e = cuda_thread(), i = e / outs;
+    const uint32_t a = (uint32_t)(e % outs);
     if (e < (size_t)rows * outs)
-        columns[cuda_place(slot, e / outs, outs, (uint32_t)(e % outs))] = from[e];
+        columns[cuda_place(slot, i, outs, a)] = from[(row ? row[i] : i) * outs + a];
 }
 
 } // namespace
@@ -38,11 +40,11 @@ void cuda_join(cudaStream_t stream, const cuda_join_t *job)
         CUDA_LAUNCH(join, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, *job);
 }
 
-void cuda_columns_of_rows(
-    cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *from, float *columns)
+void cuda_columns_of_rows(cudaStream_t stream, uint32_t rows, const uint32_t *row, const uint32_t *slot, uint32_t outs,
+    const float *from, float *columns)
 {
     const size_t count = (size_t)rows * outs;
     if (count)
-        CUDA_LAUNCH(columns_of_rows, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, rows, slot, outs, from,
-            columns);
+        CUDA_LAUNCH(columns_of_rows, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, rows, row, slot, outs,
+            from, columns);
 }
