@@ -86,21 +86,24 @@ typedef struct {
 typedef struct {
     const uint32_t
         *row;      /* BATCH: [rows] row numbers of the batch in the order of the minibatch. REPLAY: NULL, the units as
-                            sampled; their numbers in the loss are positions, 0 .. units - 1      */
-    uint32_t rows; /* BATCH: cut into learner.shards runs, equal ones but for sequences        */
+                            sampled; their numbers in the loss are positions, 0 .. units - 1; of sequences those of their rows that
+                            are trained on, step * units + position      */
+    uint32_t rows; /* cut into learner.shards runs, equal ones but for sequences               */
     uint32_t
         length; /* of a recurrent network: row is [rows / length][length], all steps of one env after another; the shards are runs of envs, and
-                    need not be equal. 0: nothing recurs                                                     */
+                    need not be equal. REPLAY: the feed's. 0: nothing recurs                                 */
     const tt_objective_t *objective;
     const void *params; /* of the loss, plain data */
     size_t params_size;
     uint32_t inputs;
-    tt_input_t input[TT_INPUTS_MAX]; /* BATCH: the same in all steps of an update. REPLAY: by position */
-    uint32_t train;                  /* groups that take a step, bit g is group g; the others stay as they are   */
-    float lr[TT_TOWERS_MAX];         /* of each of them                                                          */
+    tt_input_t input
+        [TT_INPUTS_MAX]; /* BATCH: the same in all steps of an update. REPLAY: by position, or step * units + position */
+    uint32_t train;      /* groups that take a step, bit g is group g; the others stay as they are   */
+    float lr[TT_TOWERS_MAX]; /* of each of them                                                          */
     uint32_t blends;
     tt_blend_t blend[TT_BLENDS_MAX]; /* after the optimisers' steps, in order                       */
-    bool priorities;                 /* REPLAY: what rides on the sum, one float a unit, are their new priorities */
+    bool
+        priorities; /* REPLAY: what rides on the sum, one float a unit or a row of sequences, are their new priorities */
 } tt_minibatch_t;
 
 /*  A number for the metrics, under the names that CleanRL and SB3 users know: "losses/policy_loss". */
@@ -121,6 +124,9 @@ typedef struct {
     uint64_t capacity;       /* logical bytes of rows that are kept                              */
     uint32_t ahead;          /* steps of an n-step return, at most                               */
     uint32_t units;          /* of a step                                                        */
+    uint32_t length;         /* rows of a sequence that are trained on; 0: units are rows        */
+    uint32_t burn;           /* rows before them, from which the network gets what it remembers  */
+    float eta;               /* |error| of a sequence: so much of its rows' largest, the rest of their mean */
     float alpha, epsilon;    /* priority = (|error| + epsilon) ^ alpha; alpha 0 = uniform        */
     float beta, beta_end;    /* weights ^ -beta, from the one to the other in a straight line ...*/
     uint64_t beta_rows;      /* ... over so many rows inserted                                   */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "learner/walk.h"
 
 enum { BATCH_ROWS = TT_ROWS_FINAL + 1, PIECE_ROWS = 1024, PIECE_NS = 20000000 };
 
@@ -10,16 +11,18 @@ struct compute {
     const model_t *model;
     tt_progress_t progress;
     tt_sums_t *sums;
-    tt_table_t *rows[BATCH_ROWS]; /* of the batch, by tt_batch_rows_t          */
-    size_t count[BATCH_ROWS];     /* how many are there                        */
-    const tt_batch_t *batch;      /* borrowed                                  */
-    tt_table_t *unit[TT_FRAMES];  /* REPLAY                                    */
+    tt_table_t *rows[BATCH_ROWS];    /* of the batch, by tt_batch_rows_t          */
+    size_t count[BATCH_ROWS];        /* how many are there                        */
+    const tt_batch_t *batch;         /* borrowed                                  */
+    tt_table_t *unit[TT_FRAMES];     /* REPLAY                                    */
+    tt_table_t *head[TT_STAGES_MAX]; /* of stages that are known                 */
     tt_table_t *input[TT_INPUTS_MAX];
     bool fresh; /* the batch's inputs are still to come */
 
     /* of a recurrent network: */
     uint32_t carries;           /* floats that an env carries; 0: nothing recurs, and there is none of this */
-    tt_table_t *carry, *begins; /* of the batch                                                             */
+    tt_table_t *carry, *begins; /* of the batch, or of a replay's sequences                                 */
+    walk_t *walk;               /* through these; NULL: there was none yet                                  */
     float *into;                /* [N][carries] into the batch, side by side                                */
     float *now;                 /* [N][carries] into the step in hand; behind the last one, TT_ROWS_LAST's  */
     float *final;               /* [finals][carries]                                                        */
@@ -73,6 +76,9 @@ void compute_destroy(compute_t **self_p)
         tt_table_destroy(&self->unit[f]);
     for (int i = 0; i < TT_INPUTS_MAX; i++)
         tt_table_destroy(&self->input[i]);
+    for (int i = 0; i < TT_STAGES_MAX; i++)
+        tt_table_destroy(&self->head[i]);
+    walk_destroy(&self->walk);
     tt_table_destroy(&self->carry);
     tt_table_destroy(&self->begins);
     free(self->into);
@@ -272,6 +278,36 @@ static tt_status_t s_from_batch(compute_t *self, const tt_minibatch_t *minibatch
     return s_put_inputs(self, minibatch, self->count[TT_ROWS_OBS]);
 }
 
+/*  Heads that are known, by the stage. */
+static tt_status_t s_put_heads(compute_t *self, const tt_minibatch_t *minibatch, tt_pass_t *pass)
+{
+    const tt_net_spec_t *spec = tt_net_spec(self->model->net);
+    for (uint32_t s = 0; s < minibatch->objective->stages; s++) {
+        const tt_stage_t *stage = &minibatch->objective->stage[s];
+        if (!stage->known)
+            continue;
+        if (!self->head[s])
+            TT_TRY(tt_table_new(&self->head[s], self->model->device, spec->tower[stage->tower].out * sizeof(float)));
+        TT_TRY(tt_table_put(self->head[s], self->model->stream, walk_head(self->walk, s), minibatch->rows));
+        pass->head[s] = self->head[s];
+    }
+    return TT_OK;
+}
+
+/*  [units][length]: all steps of one unit after another. */
+static const uint32_t *s_sequence_rows(compute_t *self, const sequences_t *sequences)
+{
+    const uint32_t units = sequences->units, length = sequences->length, rows = units * length;
+    if (self->positions < rows) {
+        free(self->position);
+        self->position = tt_array0(rows, sizeof *self->position);
+        self->positions = rows;
+        for (uint32_t i = 0; i < rows; i++)
+            self->position[i] = i % length * units + i / length;
+    }
+    return self->position;
+}
+
 static tt_status_t s_put_units(compute_t *self, const compute_units_t *units, int frame, size_t rows)
 {
     tt_table_t *table = self->unit[frame];
@@ -279,9 +315,33 @@ static tt_status_t s_put_units(compute_t *self, const compute_units_t *units, in
                                       : tt_table_put(table, self->model->stream, units->rows[frame], rows);
 }
 
+/*  Of sequences of a replay: what the network remembers where they begin, and what is known of it, is found first. */
+static tt_status_t s_from_sequences(
+    compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, tt_pass_t *pass)
+{
+    const sequences_t *of = units->sequences;
+    tt_stream_t *stream = self->model->stream;
+    TT_CHECK(self->carries && self->carries == of->carries && minibatch->length == of->length &&
+             minibatch->rows == of->length * of->units);
+    if (!self->walk)
+        self->walk = walk_new(self->model);
+    TT_TRY(s_put_units(self, units, TT_AT, (size_t)sequences_rows(of) + of->finals));
+    TT_TRY(walk_run(self->walk, of, self->unit[TT_AT], minibatch->objective, self->progress));
+    TT_TRY(tt_table_put(self->carry, stream, walk_carry(self->walk), of->units));
+    TT_TRY(tt_table_put(self->begins, stream, of->begins, minibatch->rows));
+    TT_TRY(s_put_heads(self, minibatch, pass));
+    pass->row = s_sequence_rows(self, of);
+    pass->obs[TT_AT] = self->unit[TT_AT];
+    pass->carry = self->carry;
+    pass->begins = self->begins;
+    return s_put_inputs(self, minibatch, minibatch->rows);
+}
+
 static tt_status_t s_from_replay(
     compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, tt_pass_t *pass)
 {
+    if (units->sequences)
+        return s_from_sequences(self, minibatch, units, pass);
     pass->row = s_positions(self, minibatch->rows);
     for (int f = 0; f < TT_FRAMES; f++) {
         pass->obs[f] = self->unit[f];

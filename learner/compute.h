@@ -7,6 +7,7 @@
 #pragma once
 #include "learner/algorithm.h"
 #include "learner/model.h"
+#include "learner/sequences.h"
 
 typedef struct compute compute_t; /* opaque */
 
@@ -18,10 +19,11 @@ typedef struct {
 } compute_result_t;
 
 /*  Observations of a minibatch of units, by position: rows on the host, or rows of frames that the device has. Those of the run's shards
- *  are read; of the others only that they can be. */
+ *  are read; of the others only that they can be. Of sequences all are of TT_AT, in the order of sequences.h. */
 typedef struct {
     const void *rows[TT_FRAMES];   /* side by side                         */
     tt_stored_t stored[TT_FRAMES]; /* where store is not NULL: instead     */
+    const sequences_t *sequences;  /* NULL: units are rows                 */
 } compute_units_t;
 
 /*  The model is borrowed. */
@@ -37,7 +39,8 @@ tt_evaluator_t compute_evaluator(compute_t *self, tt_progress_t progress);
 /*  The noise of noisy layers, of all sets, for an optimiser step of the run (position_t.made). */
 tt_status_t compute_noise(compute_t *self, uint64_t step);
 /*  The gradients of shards lo .. hi-1 of a minibatch; NULL: of nothing, a sum of zeros.
- *  units: of a REPLAY; BATCH: NULL. */
+ *  units: of a REPLAY; BATCH: NULL. A network that remembers goes through their sequences first, and tells compute_evaluator's progress of each
+ *  step. */
 tt_status_t compute_gradients(
     compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, uint32_t lo, uint32_t hi);
 /*  What compute_gradients left there, for the all-reduce. */

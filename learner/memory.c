@@ -16,6 +16,9 @@ struct memory {
     tt_stream_t *stream;  /* for what is put there                               */
     uint64_t shown;       /* batches before it are on the shelf                  */
     char *obs[TT_FRAMES]; /* [units][columns->row]; NULL: nobody asked for them  */
+    size_t room;          /* of sequences: rows of obs[TT_AT]                    */
+    sequences_t sequences;
+    float *found; /* [units] of sequences: what their rows' errors come to */
     compute_units_t view;
 };
 
@@ -39,6 +42,9 @@ static replay_cfg_t s_cfg(const tt_train_cfg_t *train, const tt_columns_t *colum
         .capacity = feed->capacity,
         .stripes = train->learner.shards,
         .ahead = feed->ahead,
+        .length = feed->length,
+        .burn = feed->burn,
+        .carry = feed->length ? columns->carry : 0,
         .gamma = gamma,
         .stack = columns->stack.frames,
         .pad = columns->stack.pad,
@@ -57,6 +63,11 @@ tt_status_t memory_new(
     if (train->normalize.obs)
         self->norm = tt_norm_new(columns->scaled);
     self->clip = train->normalize.clip_obs;
+    if (feed->length) {
+        sequences_init(&self->sequences, &self->cfg, feed->units);
+        self->found = tt_array0(feed->units, sizeof *self->found);
+        self->view.sequences = &self->sequences;
+    }
     const tt_status_t status = replay_new(&self->replay, &self->cfg);
     if (status == TT_OK)
         *self_p = self;
@@ -75,6 +86,8 @@ void memory_destroy(memory_t **self_p)
     tt_norm_destroy(&self->norm);
     for (int f = 0; f < TT_FRAMES; f++)
         free(self->obs[f]);
+    sequences_free(&self->sequences);
+    free(self->found);
     free(self);
     *self_p = NULL;
 }
@@ -228,8 +241,43 @@ static void s_gather(memory_t *self, uint32_t lo, uint32_t hi, int frame)
         self->replay, self->sample.unit + lo, hi - lo, s_of[frame], self->norm, self->clip, *obs + lo * row);
 }
 
+/*  Rows of the replay, from `at` on of the table. */
+static void s_gather_rows(memory_t *self, const uint64_t *row, uint32_t rows, replay_frame_t frame, size_t at)
+{
+    replay_gather_scaled(
+        self->replay, row, rows, frame, self->norm, self->clip, self->obs[TT_AT] + at * self->cfg.columns->row);
+}
+
+static void s_gather_sequences(memory_t *self)
+{
+    const sequences_t *of = &self->sequences;
+    const size_t rows = (size_t)sequences_rows(of) + of->finals;
+    if (self->room < rows) {
+        self->room = rows + of->finals;
+        free(self->obs[TT_AT]);
+        self->view.rows[TT_AT] = self->obs[TT_AT] = tt_aligned0(tt_mul(self->room, self->cfg.columns->row));
+    }
+    for (uint32_t block = 0; block < of->frames; block++) {
+        const size_t at = (size_t)block * of->units + of->lo;
+        s_gather_rows(self, of->row + at, of->hi - of->lo, REPLAY_AT, at);
+    }
+    s_gather_rows(self, of->final, of->finals, REPLAY_FINAL, sequences_rows(of));
+}
+
+static const compute_units_t *s_sequences(memory_t *self, uint32_t lo, uint32_t hi)
+{
+    sequences_read(&self->sequences, self->replay, &self->sample, lo, hi);
+    if (self->shelf)
+        shelf_sequences(self->shelf, self->replay, &self->sequences, self->norm, self->clip, &self->view.stored[TT_AT]);
+    else
+        s_gather_sequences(self);
+    return &self->view;
+}
+
 const compute_units_t *memory_units(memory_t *self, uint32_t lo, uint32_t hi)
 {
+    if (self->feed.length)
+        return s_sequences(self, lo, hi);
     for (int f = 0; f < TT_FRAMES; f++) {
         if (self->shelf)
             shelf_rows(self->shelf, self->replay, &(shelf_units_t){self->sample.unit, self->feed.units, lo, hi},
@@ -240,8 +288,25 @@ const compute_units_t *memory_units(memory_t *self, uint32_t lo, uint32_t hi)
     return &self->view;
 }
 
+/*  Kapturowski et al. 2019, section 2.3: eta of the largest, the rest of the mean. A number that is none stays so. */
+static float s_mixed(const memory_t *self, const float *x, uint32_t unit)
+{
+    const uint32_t units = self->feed.units, length = self->feed.length;
+    double sum = 0, most = 0;
+    for (uint32_t t = 0; t < length; t++) {
+        const double error = (double)x[(size_t)t * units + unit];
+        sum += error;
+        most = error > most ? error : most;
+    }
+    const double eta = (double)self->feed.eta;
+    return (float)(eta * most + (1 - eta) * (sum / length));
+}
+
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x)
 {
+    for (uint32_t u = 0; self->found && u < self->feed.units; u++)
+        self->found[u] = s_mixed(self, x, u);
+    x = self->found ? self->found : x;
     return replay_priorities(self->replay, total, x, self->feed.units);
 }
 

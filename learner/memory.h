@@ -43,7 +43,7 @@ tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **
 /*  The observations of the minibatch just drawn, of which positions lo .. hi-1 are read, normalised by what memory_scale was told last. */
 const compute_units_t *memory_units(memory_t *self, uint32_t lo, uint32_t hi);
 
-/*  What step `total` found by position (prioritised; else it is not read). Fails as replay_priorities does. */
+/*  What step `total` found by position, of sequences [length][units] (prioritised; else it is not read). Fails as replay_priorities does. */
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x);
 
 /*  To be read; it is changed by the functions above alone. */

@@ -97,24 +97,59 @@ static void s_need_room(rows_t *rows, size_t places)
     rows->room = places;
 }
 
-void shelf_rows(shelf_t *self, const replay_t *replay, const shelf_units_t *units, replay_frame_t frame,
-    const tt_norm_t *norm, float clip, tt_stored_t *out)
+/*  So many rows, of frames that are there. */
+static void s_blank(const shelf_t *self, rows_t *rows, size_t count)
 {
-    rows_t *rows = &self->rows[frame];
-    const uint32_t stack = self->columns->stack.frames;
-    const size_t places = tt_mul(units->count, stack);
+    const size_t places = tt_mul(count, self->columns->stack.frames);
     s_need_room(rows, places);
     memset(rows->place, 0, places * sizeof *rows->place);
-    replay_places(
-        replay, units->unit + units->lo, units->hi - units->lo, frame, rows->place + (size_t)units->lo * stack);
+}
+
+/*  Where rows go. */
+typedef struct {
+    rows_t *rows;
+    size_t at;
+} place_t;
+
+static void s_place(const shelf_t *self, const replay_t *replay, const uint64_t *row, uint32_t rows,
+    replay_frame_t frame, const place_t *to)
+{
+    replay_places(replay, row, rows, frame, to->rows->place + to->at * self->columns->stack.frames);
+}
+
+static tt_stored_t s_stored(const shelf_t *self, rows_t *rows, size_t count, const tt_norm_t *norm, float clip)
+{
     if (norm) {
         rows->scale.mean = tt_norm_means(norm);
         rows->scale.inv = tt_norm_invs(norm);
         rows->scale.clip = clip;
     }
-    *out = (tt_stored_t){.store = self->store,
+    return (tt_stored_t){.store = self->store,
         .stack = &self->columns->stack,
         .place = rows->place,
         .scale = norm && rows->scale.runs ? &rows->scale : NULL,
-        .count = units->count};
+        .count = count};
+}
+
+void shelf_rows(shelf_t *self, const replay_t *replay, const shelf_units_t *units, replay_frame_t frame,
+    const tt_norm_t *norm, float clip, tt_stored_t *out)
+{
+    rows_t *rows = &self->rows[frame];
+    s_blank(self, rows, units->count);
+    s_place(self, replay, units->unit + units->lo, units->hi - units->lo, frame, &(place_t){rows, units->lo});
+    *out = s_stored(self, rows, units->count, norm, clip);
+}
+
+void shelf_sequences(shelf_t *self, const replay_t *replay, const sequences_t *sequences, const tt_norm_t *norm,
+    float clip, tt_stored_t *out)
+{
+    rows_t *rows = &self->rows[REPLAY_AT];
+    const size_t finals = sequences_rows(sequences), count = finals + sequences->finals;
+    s_blank(self, rows, count);
+    for (uint32_t block = 0; block < sequences->frames; block++) {
+        const size_t at = (size_t)block * sequences->units + sequences->lo;
+        s_place(self, replay, sequences->row + at, sequences->hi - sequences->lo, REPLAY_AT, &(place_t){rows, at});
+    }
+    s_place(self, replay, sequences->final, sequences->finals, REPLAY_FINAL, &(place_t){rows, finals});
+    *out = s_stored(self, rows, count, norm, clip);
 }

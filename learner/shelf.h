@@ -5,6 +5,7 @@
 #pragma once
 #include "common/nn/device.h"
 #include "common/rl/norm.h"
+#include "learner/sequences.h"
 #include "learner/replay/replay.h"
 
 typedef struct shelf shelf_t; /* opaque */
@@ -31,3 +32,6 @@ typedef struct {
  *  with this frame. */
 void shelf_rows(shelf_t *self, const replay_t *replay, const shelf_units_t *units, replay_frame_t frame,
     const tt_norm_t *norm, float clip, tt_stored_t *out);
+/*  The same of a run's sequences, as sequences.h has them. */
+void shelf_sequences(shelf_t *self, const replay_t *replay, const sequences_t *sequences, const tt_norm_t *norm,
+    float clip, tt_stored_t *out);

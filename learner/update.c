@@ -120,8 +120,9 @@ static tt_status_t s_gradients(core_t *self, const tt_minibatch_t *minibatch, ui
     TT_TRY(compute_noise(data->compute, self->at.made));
     if (!data->memory || !minibatch)
         return compute_gradients(data->compute, minibatch, NULL, lo, hi);
-    const compute_units_t *units = memory_units(
-        data->memory, tt_sums_first(shards, minibatch->rows, lo), tt_sums_first(shards, minibatch->rows, hi));
+    const uint32_t count = minibatch->rows / (minibatch->length ? minibatch->length : 1);
+    const compute_units_t *units =
+        memory_units(data->memory, tt_sums_first(shards, count, lo), tt_sums_first(shards, count, hi));
     return compute_gradients(data->compute, minibatch, units, lo, hi);
 }
 

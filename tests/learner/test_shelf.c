@@ -247,12 +247,122 @@ static void test_memories(void **state)
     }
 }
 
+/* ---- sequences ------------------------------------------------------------------------------------------------------- */
+
+/*  What the network makes of all rows that a run's positions read. */
+static void s_read_sequences(
+    case_t *c, memory_t *memory, uint64_t step, bool there, uint32_t lo, uint32_t hi, float *out)
+{
+    const replay_sample_t *sample;
+    assert_ok(memory_draw(memory, step, &sample));
+    const compute_units_t *units = memory_units(memory, lo, hi);
+    const sequences_t *of = units->sequences;
+    const uint32_t rows = sequences_rows(of) + of->finals;
+    assert_true((units->stored[TT_AT].store != NULL) == there);
+    if (there)
+        assert_ok(tt_table_put_stored(c->table, c->stream, &units->stored[TT_AT]));
+    else
+        assert_ok(tt_table_put(c->table, c->stream, units->rows[TT_AT], rows));
+    float *all = tt_array0(rows, OUT * sizeof(float)), *head[TT_TOWERS_MAX] = {all};
+    assert_ok(tt_net_forward_from(c->net, c->stream, 0, c->table, 0, rows, NULL, head));
+    assert_ok(tt_stream_sync(c->stream));
+    for (uint32_t k = 0; k < of->frames; k++)
+        memcpy(out + (size_t)k * (hi - lo) * OUT, all + ((size_t)sequences_block(of, k) * of->units + lo) * OUT,
+            (hi - lo) * OUT * sizeof *out);
+    memcpy(out + (size_t)of->frames * (hi - lo) * OUT, all + (size_t)sequences_rows(of) * OUT,
+        of->finals * OUT * sizeof *out);
+    assert_ok(tt_table_put(c->table, c->stream, NULL, 0));
+    assert_ok(tt_stream_sync(c->stream));
+    free(all);
+}
+
+/*  Of a few times what a sequence reaches over. */
+static uint64_t s_sequence_capacity(const case_t *c)
+{
+    return (36 / c->world->T + 2) * c->world->N * c->world->T * world_row_bytes();
+}
+
+static memory_t *s_sequence_memory(const case_t *c, tt_memory_t where)
+{
+    memory_t *memory = NULL;
+    const tt_train_cfg_t train = {.num_envs = c->world->N,
+        .num_steps = c->world->T,
+        .learner.shards = 2,
+        .seed = c->world->seed,
+        .normalize = {.obs = true, .clip_obs = 2.5f}};
+    const tt_feed_t feed = {.source = TT_FEED_REPLAY,
+        .capacity = s_sequence_capacity(c),
+        .ahead = 2,
+        .length = 7,
+        .burn = 3,
+        .units = 6,
+        .memory = where,
+        .every = 1,
+        .steps = 1};
+    assert_ok(memory_new(&memory, &train, c->world->columns, &feed, 0.9));
+    assert_ok(memory_place(memory, c->device, c->stream));
+    assert_ok(memory_scale(memory, (double[7]){100, 1, -2, 3, 400, 25, 900}));
+    return memory;
+}
+
+/*  What the replay has. */
+static void s_follow(const case_t *c, memory_t *memory)
+{
+    tt_buf_t saved;
+    tt_buf_init(&saved, 1 << 24);
+    assert_ok(replay_save(c->replay, replay_oldest(c->replay), &saved));
+    assert_ok(memory_load(memory, saved.data, saved.size, NULL));
+    tt_buf_free(&saved);
+}
+
+/*  The frames of sequences and their finals: from the device's memory and from the host's, of all positions and of some. */
+static void test_sequences(void **state)
+{
+    (void)state;
+    uint32_t drawn = 0;
+    for (uint32_t seed = 0; seed < 4; seed++) {
+        case_t c;
+        s_open(&c, 5 * seed + 1);
+        memory_t *host = s_sequence_memory(&c, TT_MEMORY_HOST), *both = s_sequence_memory(&c, TT_MEMORY_BOTH);
+        replay_cfg_t cfg = s_cfg(c.world, c.world->seed);
+        cfg.ahead = 2;
+        cfg.length = 7;
+        cfg.burn = 3;
+        cfg.alpha = 0;
+        cfg.gamma = 0.9;
+        cfg.stripes = 2;
+        cfg.capacity = s_sequence_capacity(&c);
+        replay_destroy(&c.replay);
+        assert_ok(replay_new(&c.replay, &cfg));
+        for (uint64_t batch = 0; batch < 2 * BATCHES; batch++) {
+            float got[2][12 * 6 * 2 * OUT] = {{0}};
+            world_play(c.world);
+            assert_ok(world_insert(c.world, c.replay));
+            if (!replay_ready(c.replay))
+                continue;
+            drawn++;
+            s_follow(&c, host);
+            s_follow(&c, both);
+            for (uint32_t part = 0; part < 2; part++) {
+                s_read_sequences(&c, host, 2 * batch + part, false, part, 6 - 2 * part, got[0]);
+                s_read_sequences(&c, both, 2 * batch + part, true, part, 6 - 2 * part, got[1]);
+                assert_memory_equal(got[0], got[1], sizeof *got);
+            }
+        }
+        memory_destroy(&host);
+        memory_destroy(&both);
+        s_close(&c);
+    }
+    assert_true(drawn > 60);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_made_there),
         cmocka_unit_test(test_another_replay),
         cmocka_unit_test(test_memories),
+        cmocka_unit_test(test_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
