@@ -35,7 +35,6 @@ static const struct {
     {"acktr", "a2c"},
     {"reinforce", "a2c"},
     {"vpg", "a2c"},
-    {"r2d2", "dqn"},
     {"rainbow", "dqn"},
     {"c51", "dqn"},
     {"qrdqn", "dqn"},

@@ -17,6 +17,7 @@ RECIPES = [  # config, what is measured, line
     ("pendulum-td3", "greedy", -170.0),
     ("cartpole-novel-ppo-lstm", "greedy", 475.0),
     ("pendulum-novel-ppo-lstm", "greedy", -250.0),
+    ("cartpole-novel-dqn-lstm", "greedy", 475.0),
     ("cartpole-a2c", "greedy", 475.0),
     ("cartpole-impala", "greedy", 475.0),
     ("acrobot-a2c", "greedy", -90.0),

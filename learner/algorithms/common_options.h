@@ -6,7 +6,7 @@
  *  Threads: read-only. */
 #pragma once
 #include <stddef.h>
-#include "common/config/config.h"
+#include "common/config/train.h"
 #include "common/nn/nn.h"
 
 /*  The first member of an algorithm's settings: COMMON_FIRST. */
@@ -71,6 +71,15 @@ typedef struct {
 /*  TT_CONFIG: "file:1:2: key: " and what is wrong with it, in printf's words, said once. For rules between keys. */
 #define COMMON_BAD(config, key, ...) common_bad(config, key, tt_err(TT_CONFIG, __VA_ARGS__))
 tt_status_t common_bad(const tt_config_t *config, const char *key, tt_status_t status);
+
+/*  A minibatch of sequences: how many there are, of how many steps (which the user says by steps_key), through how many towers that recur. */
+typedef struct {
+    uint32_t sequences, steps;
+    const char *steps_key;
+    uint32_t towers;
+} common_kept_t;
+/*  TT_CONFIG: what a learner's threads keep of it (common/nn/cpu/sequences.c), all that gradients go back through, is more than TT_KEPT_MAX_MIB. */
+tt_status_t common_check_kept(const tt_config_t *config, const tt_train_cfg_t *train, common_kept_t kept);
 
 tt_opt_spec_t common_opt_spec(const common_cfg_t *cfg);
 

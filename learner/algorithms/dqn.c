@@ -1,8 +1,10 @@
 /*  dqn - deep Q-networks, for one choice at a time: units from a replay, a target network; double, n-step returns and
- *  prioritised replay, a dueling network and quantiles of returns as switches.
+ *  prioritised replay, a dueling network, quantiles of returns and rescaled values as switches; and networks that remember, trained on
+ *  sequences.
  *
  *  Source:  Mnih et al. 2015; van Hasselt et al. 2016 (double); Schaul et al. 2016 (priorities); Wang et al. 2016
- *           (dueling); Dabney et al. 2017 (quantiles). Defaults as Stable-Baselines3's DQN. docs/internals/dqn.md.
+ *           (dueling); Dabney et al. 2017 (quantiles); Kapturowski et al. 2019, "Recurrent Experience Replay in Distributed Reinforcement
+ *           Learning" (sequences, with what was stored and a burn-in). Defaults as Stable-Baselines3's DQN. docs/internals/dqn.md.
  *  Parts:   dqn_options (settings, rules, what it asks of collectors and of the replay), dqn_loss and dqn_quantile_loss (the losses),
  *           learner/replay (units, returns, weights). */
 #include <stdlib.h>
@@ -18,10 +20,14 @@ struct tt_algo {
     const tt_columns_t *columns; /* borrowed */
     tt_opt_spec_t opt;
     tt_objective_t objective;
+    off_policy_form_t form;
 
     /* the minibatch in hand */
-    int32_t *action; /* [batch_size]                             */
-    uint8_t *mask;   /* [batch_size][mask_bits], NULL: no mask   */
+    uint32_t rows;   /* trained on, of batch_size units          */
+    uint64_t *row;   /* [rows] of sequences: their numbers       */
+    int32_t *action; /* [rows]                                   */
+    uint8_t *mask;   /* [rows][mask_bits], NULL: no mask         */
+    float *weight;   /* [rows] of sequences: those of their unit */
     dqn_loss_t loss;
 
     double sums[DQN_STATS]; /* over the steps of the update that were seen */
@@ -60,9 +66,15 @@ static tt_status_t s_create(
     self->opt = common_opt_spec(&self->cfg.off.common);
     const tt_net_spec_t net = tt_train_net(train, columns);
     self->objective = dqn_objective(&net, self->cfg.double_q);
-    self->action = tt_array0(self->cfg.off.batch_size, sizeof *self->action);
+    self->form = dqn_form(train, &self->cfg);
+    self->rows = dqn_rows(train, &self->cfg);
+    self->action = tt_array0(self->rows, sizeof *self->action);
     if (columns->mask >= 0)
-        self->mask = tt_array0(self->cfg.off.batch_size, columns->mask_bits);
+        self->mask = tt_array0(self->rows, columns->mask_bits);
+    if (self->form.length) {
+        self->row = tt_array0(self->rows, sizeof *self->row);
+        self->weight = tt_array0(self->rows, sizeof *self->weight);
+    }
     *self_p = self;
     return TT_OK;
 }
@@ -72,8 +84,10 @@ static void s_destroy(tt_algo_t **self_p)
     tt_algo_t *self = *self_p;
     if (!self)
         return;
+    free(self->row);
     free(self->action);
     free(self->mask);
+    free(self->weight);
     free(self);
     *self_p = NULL;
 }
@@ -86,18 +100,32 @@ static const tt_opt_spec_t *s_opt(const tt_algo_t *self, uint32_t group)
 
 /* ---- optimiser steps ------------------------------------------------------------------------------------------------ */
 
+/*  Which rows of the replay are trained on: [length][units], each weighs what its unit does. */
+static void s_unfold(tt_algo_t *self, const replay_sample_t *sample)
+{
+    for (uint32_t t = 0, i = 0; t < self->form.length; t++)
+        for (uint32_t u = 0; u < sample->units; u++, i++) {
+            self->row[i] = sample->unit[u] + (uint64_t)(self->form.burn + t) * self->train.num_envs;
+            self->weight[i] = sample->weight[u];
+        }
+}
+
 static void s_gather(tt_algo_t *self, const tt_at_t *at)
 {
     const replay_sample_t *sample = at->sample;
     const tt_columns_t *columns = self->columns;
     TT_CHECK(sample->units == self->cfg.off.batch_size);
-    replay_gather(at->replay, sample->unit, sample->units, REPLAY_AT, columns->action, self->action);
+    if (self->form.length)
+        s_unfold(self, sample);
+    const uint64_t *row = self->form.length ? self->row : sample->unit;
+    replay_gather(at->replay, row, self->rows, REPLAY_AT, columns->action, self->action);
     if (self->mask)
-        replay_gather(at->replay, sample->unit, sample->units, REPLAY_NEXT, (uint32_t)columns->mask, self->mask);
+        replay_gather(at->replay, row, self->rows, REPLAY_NEXT, (uint32_t)columns->mask, self->mask);
     self->loss = (dqn_loss_t){
         .choices = columns->choices[columns->at[columns->action].first],
         .quantiles = self->cfg.quantiles,
-        .scale = 1 / (float)sample->units,
+        .scale = 1 / (float)self->rows,
+        .rescale = self->cfg.rescale,
         .squared = self->cfg.loss == DQN_MSE,
     };
 }
@@ -107,7 +135,8 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
     const replay_sample_t *sample = at->sample;
     s_gather(self, at);
     *out = (tt_minibatch_t){
-        .rows = sample->units,
+        .rows = self->rows,
+        .length = self->form.length,
         .objective = &self->objective,
         .params = &self->loss,
         .params_size = sizeof self->loss,
@@ -115,7 +144,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
         .input = {[DQN_IN_ACTION] = {self->action, sizeof *self->action, false},
             [DQN_IN_RETURN] = {sample->ret, sizeof *sample->ret, false},
             [DQN_IN_DISCOUNT] = {sample->discount, sizeof *sample->discount, false},
-            [DQN_IN_WEIGHT] = {sample->weight, sizeof *sample->weight, false},
+            [DQN_IN_WEIGHT] = {self->form.length ? self->weight : sample->weight, sizeof(float), false},
             [DQN_IN_MASK] = {self->mask, self->mask ? self->columns->mask_bits : 0, false}},
         .train = 1,
         .lr = {self->cfg.off.common.learning_rate},
@@ -156,6 +185,7 @@ const tt_algorithm_t tt_algorithm_dqn = {
     .summary = "deep Q-network (off-policy, from a replay; one discrete action)",
     .fields = dqn_fields,
     .cfg_size = sizeof(dqn_cfg_t),
+    .sequences = true,
     .check = s_check,
     .shape = s_shape,
     .create = s_create,

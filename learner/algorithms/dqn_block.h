@@ -48,6 +48,30 @@ BLOCK_FN void dqn_allowed(
     }
 }
 
+/*  h, and back: of sums that would lose their small parts, the quotients. */
+BLOCK_FN float dqn_h(float e, float x)
+{
+    const float size = __builtin_fabsf(x), root = size / (tt_sqrtf(size + 1) + 1);
+    return (x < 0 ? -root : root) + e * x;
+}
+
+BLOCK_FN float dqn_h_back(float e, float x)
+{
+    const float more = __builtin_fabsf(x) + 1 + e, root = 2 * more / (tt_sqrtf(1 + 4 * e * more) + 1);
+    const float size = (root - 1) * (root + 1);
+    return x < 0 ? -size : size;
+}
+
+/*  R + g v of a row. Where nothing follows, what stands in `value` is not read. */
+BLOCK_FN float dqn_wanted(const dqn_given_t *self, const dqn_cols_t *in, size_t r, float value)
+{
+    const float e = self->p.rescale;
+    const float plain = e > 0 ? dqn_h_back(e, value) : value;
+    const float follows = in->discount[r] > 0 ? in->discount[r] * plain : 0;
+    const float wanted = in->ret[r] + follows;
+    return e > 0 ? dqn_h(e, wanted) : wanted;
+}
+
 BLOCK_FN float dqn_mean(const dqn_cols_t *in, col_in col)
 {
     col_t part;

@@ -24,13 +24,11 @@ BLOCK_FN void s_best(const dqn_given_t *self, const tt_loss_block_t *block, cons
     }
 }
 
-/*  Where nothing follows, what stands there is not read. */
-BLOCK_FN void s_targets(const dqn_cols_t *in, col_in value, col_out target)
+BLOCK_FN void s_targets(const dqn_given_t *self, const dqn_cols_t *in, col_in value, col_out target)
 {
     EACH_ROW(r)
     {
-        const float follows = in->discount[r] > 0 ? in->discount[r] * value[r] : 0;
-        target[r] = in->ret[r] + follows;
+        target[r] = dqn_wanted(self, in, r, value[r]);
     }
 }
 
@@ -80,7 +78,7 @@ BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, cons
     col_t value, target, q, error, slope, loss;
     dqn_gather(self, block, &in);
     s_best(self, block, chooser, value);
-    s_targets(&in, value, target);
+    s_targets(self, &in, value, target);
     s_taken(self, block, &in, q);
     EACH_ROW(r)
     {

@@ -4,7 +4,8 @@
  *           arXiv:1509.06461. For a unit with action a, return R over n rows, discount g of what follows, and weight w:
  *             target = R + g max_b q_target(next, b),   double: R + g q_target(next, argmax_b q(next, b))
  *             d = q(at, a) - target                     w / units * (huber: d^2 / 2 or |d| - 1/2;  mse: d^2)
- *           with no derivative through the target; PyTorch's smooth_l1_loss and mse_loss.
+ *           with no derivative through the target; PyTorch's smooth_l1_loss and mse_loss. Rescaled (Pohlen et al. 2018,
+ *           arXiv:1805.11593, proposition A.2): target = h(R + g h^-1(q_target(next, b))), h(x) = sign(x) (sqrt(|x| + 1) - 1) + e x.
  *  Choices: of equals the lowest; one that is masked at `next` is never the best.
  *  Stages:  0 q(at), trained; 1 q_target(next); double: 2 q(next).
  *  Sums:    over the units of a block as a fixed binary tree.
@@ -28,6 +29,7 @@ typedef struct {
     uint32_t choices;   /* floats of a head, or so many times `quantiles` */
     uint32_t quantiles; /* of a choice; 0: it has one value               */
     float scale;        /* 1 / units                                      */
+    float rescale;      /* e of h, or of every quantile's; 0: h(x) = x    */
     bool squared;       /* mse                                            */
 } dqn_loss_t;
 

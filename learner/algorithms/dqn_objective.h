@@ -4,5 +4,5 @@
 #include "common/nn/nn.h"
 #include "learner/algorithms/dqn_loss.h"
 
-/*  Of the tower "q"; twice: double. With a dqn_loss_t as parameters of the loss. */
+/*  Of the tower "q"; twice: double. With a dqn_loss_t as parameters of the loss. Of a network that recurs, what is not trained is known. */
 tt_objective_t dqn_objective(const tt_net_spec_t *net, bool twice);

@@ -23,6 +23,12 @@ const tt_cfg_field_t dqn_fields[] = {
     {"algorithm.noisy_sigma", TT_CFG_F32, AT(noisy_sigma), "0.5", 1e-3, TT_NOISE_MAX,
         .help = "of noisy layers: their deviations at first, times the root of the inputs"},
     OFF_POLICY_N_STEP,
+    {"algorithm.sequence_length", TT_CFG_U32, AT(sequence_length), "80", 1, REPLAY_SEQUENCE_MAX / 2,
+        .help = "with network.rnn: steps of an env that are trained on together"},
+    {"algorithm.burn_in", TT_CFG_U32, AT(burn_in), "40", 0, REPLAY_SEQUENCE_MAX / 2,
+        .help = "with network.rnn: steps before them, from which the network only gets what it remembers"},
+    {"algorithm.rescale", TT_CFG_F32, AT(rescale), "0", 0, 1,
+        .help = "values are learned as sign(x) (sqrt(|x| + 1) - 1) + rescale x (R2D2: 1e-3); 0 = as they are"},
     {"algorithm.loss", TT_CFG_ENUM, AT(loss), "huber", .choices = "huber|mse",
         .help = "of the error: linear beyond 1, or its square", .resume = TT_CFG_GIVEN},
     {"algorithm.target_every", TT_CFG_U64, AT(target_every), "10000", 1, 1e15,
@@ -53,6 +59,9 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "env steps from the one to the other; 0 = stop.env_steps", .resume = TT_CFG_GIVEN},
     {"replay.epsilon", TT_CFG_F32, AT(replay.epsilon), "1e-6", 1e-30, 1,
         .help = "so that every transition can be drawn"},
+    {"replay.eta", TT_CFG_F32, AT(replay.eta), "0.9", 0, 1,
+        .help = "with network.rnn: |error| of a sequence is eta times its steps' largest plus 1 - eta times their mean",
+        .resume = TT_CFG_GIVEN},
     {"replay.priority_delay", TT_CFG_U32, AT(replay.priority_delay), "1", 0, REPLAY_DELAY_MAX,
         .help = "optimizer steps after which new priorities count; 0 = with the next one"},
     OFF_POLICY_KEPT,
@@ -118,11 +127,40 @@ static tt_status_t s_check_quantiles(const tt_config_t *config, const dqn_cfg_t 
     return TT_OK;
 }
 
-static const off_policy_turns_t s_turns = {.rounds = 1, .steps = 1};
+off_policy_form_t dqn_form(const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const bool remembers = train->network.rnn != TT_RNN_NONE;
+    return (off_policy_form_t){
+        .rounds = 1, .steps = 1, .length = remembers ? cfg->sequence_length : 0, .burn = remembers ? cfg->burn_in : 0};
+}
+
+uint32_t dqn_rows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const off_policy_form_t form = dqn_form(train, cfg);
+    return form.length ? cfg->off.batch_size * form.length : cfg->off.batch_size;
+}
+
+/*  The errors of all rows ride on a step's sum, and what their gradients go back through is kept. */
+static tt_status_t s_check_sequences(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const off_policy_form_t form = dqn_form(train, cfg);
+    if (!form.length)
+        return TT_OK;
+    if (cfg->off.batch_size > TT_RIDE_MAX / form.length)
+        return BAD("algorithm.batch_size",
+            "%" PRIu32 " sequences of algorithm.sequence_length %" PRIu32 " (%s) are more than %d steps",
+            cfg->off.batch_size, form.length, tt_config_origin(config, "algorithm.sequence_length"), TT_RIDE_MAX);
+    return common_check_kept(config, train,
+        (common_kept_t){.sequences = cfg->off.batch_size,
+            .steps = form.length,
+            .steps_key = "algorithm.sequence_length",
+            .towers = 1});
+}
 
 tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 {
-    TT_TRY(off_policy_check(config, train, &cfg->off, s_turns));
+    TT_TRY(s_check_sequences(config, train, cfg));
+    TT_TRY(off_policy_check(config, train, &cfg->off, dqn_form(train, cfg)));
     TT_TRY(s_check_quantiles(config, cfg));
     TT_TRY(s_check_epsilon(config, train, cfg));
     return s_check_priorities(config, train, cfg);
@@ -143,15 +181,16 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .quantiles = cfg->quantiles,
         .dueling = cfg->dueling};
     out->forwards = cfg->double_q ? 3 : 2; /* dqn_objective */
-    out->feed = off_policy_feed(train, &cfg->off, s_turns);
+    out->feed = off_policy_feed(train, &cfg->off, dqn_form(train, cfg));
     out->feed.alpha = cfg->replay.prioritized ? cfg->replay.alpha : 0;
     out->feed.epsilon = cfg->replay.epsilon;
+    out->feed.eta = cfg->replay.eta;
     out->feed.beta = cfg->replay.beta;
     out->feed.beta_end = cfg->replay.beta_end;
     out->feed.beta_rows = cfg->replay.beta_steps ? cfg->replay.beta_steps : end;
     out->feed.priority_delay = cfg->replay.priority_delay;
     out->sets = 2;
-    out->ride = cfg->replay.prioritized ? cfg->off.batch_size : 0;
+    out->ride = cfg->replay.prioritized ? dqn_rows(train, cfg) : 0;
 }
 
 /*  Rows that were inserted when the steps before this update's were made: the first end of a batch at which as many steps were

@@ -13,7 +13,9 @@ typedef enum { DQN_HUBER, DQN_MSE } dqn_error_t; /* order of the choices of loss
 typedef struct {
     off_policy_cfg_t off;
     bool double_q, dueling, noisy;
-    uint32_t quantiles; /* of a choice; 0 = it has one value             */
+    uint32_t quantiles;                /* of a choice; 0 = it has one value             */
+    uint32_t sequence_length, burn_in; /* rows; with network.rnn only, as replay.eta */
+    float rescale;                     /* epsilon of value rescaling; 0 = off   */
     float noisy_sigma;
     int loss;                          /* dqn_error_t                                   */
     uint64_t target_every;             /* env steps                                     */
@@ -22,7 +24,7 @@ typedef struct {
     float epsilon_power;               /* tt_actor_t */
     struct {
         bool prioritized;
-        float alpha, epsilon, beta, beta_end;
+        float alpha, epsilon, beta, beta_end, eta;
         uint64_t beta_steps; /* env steps; 0 = stop.env_steps                 */
         uint32_t priority_delay;
     } replay;
@@ -34,6 +36,11 @@ extern const tt_cfg_field_t dqn_fields[];
 
 /*  TT_CONFIG: with the origin of the key at fault. */
 tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg);
+
+/*  What a step trains on: rows, or with network.rnn sequences. */
+off_policy_form_t dqn_form(const tt_train_cfg_t *train, const dqn_cfg_t *cfg);
+/*  Rows of a minibatch that are trained on. */
+uint32_t dqn_rows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg);
 
 /*  Collectors act by the best choice with epsilon, at random before learning starts; steps come from a replay. Its bytes are
  *  `capacity` rows of what is stored of one: observation, mask, action, reward and both flags. */

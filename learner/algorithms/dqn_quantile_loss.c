@@ -78,8 +78,7 @@ BLOCK_FN void s_targets(const dqn_given_t *self, const tt_loss_block_t *block, c
         EACH_ROW(r)
         {
             const float known = best[r] < 0 ? __builtin_nanf("") : value[r];
-            const float follows = in->discount[r] > 0 ? in->discount[r] * known : 0;
-            target[j][r] = in->ret[r] + follows;
+            target[j][r] = dqn_wanted(self, in, r, known);
             mean[r] = mean[r] + target[j][r];
         }
     }

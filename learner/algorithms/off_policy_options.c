@@ -12,12 +12,12 @@ uint64_t off_policy_batch(const tt_train_cfg_t *train)
 }
 
 static tt_status_t s_check_steps(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns)
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
 {
     const uint32_t shards = train->learner.shards, wanted = (cfg->batch_size + shards / 2) / shards * shards;
     const uint64_t end = train->stop.env_steps;
-    const uint64_t most = ((off_policy_batch(train) - 1) / (cfg->train_every * turns.rounds) + 1) *
-                          cfg->gradient_steps * turns.steps; /* of an update */
+    const uint64_t most = ((off_policy_batch(train) - 1) / (cfg->train_every * form.rounds) + 1) * cfg->gradient_steps *
+                          form.steps; /* of an update */
     if (cfg->batch_size % shards)
         return BAD("algorithm.batch_size",
             "%" PRIu32 " is no multiple of learner.shards %" PRIu32 " (%s); nearest: %" PRIu32, cfg->batch_size, shards,
@@ -35,35 +35,53 @@ static tt_status_t s_check_steps(
     return TT_OK;
 }
 
-/*  Clocks that a replay must hold so that each stripe always has a unit: N envs lie side by side in as many stripes, and each
- *  block of clocks after that adds one. */
-static uint64_t s_least_clocks(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg)
+/*  Batches that a replay must hold so that each stripe always has a unit: N envs lie side by side in as many stripes, and each
+ *  block of clocks after that adds one. Sequences are counted in batches. */
+static uint64_t s_least_batches(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
 {
     const uint32_t shards = train->learner.shards, missing = shards > train->num_envs ? shards - train->num_envs : 0;
-    return cfg->n_step + ((uint64_t)missing << stripes_log_block(cfg->n_step));
+    const uint64_t T = train->num_steps, rows = (uint64_t)form.burn + form.length + cfg->n_step;
+    const uint64_t reach = form.length ? (rows + T - 1) / T : rows;
+    const uint64_t least = reach + ((uint64_t)missing << stripes_log_block((uint32_t)reach));
+    return form.length ? least : (least + T - 1) / T;
 }
 
-/*  Of what stands before the estimates of an actor-critic in a row; 0: the settings have no spaces that could be read. */
-static uint64_t s_row_bytes(const tt_train_cfg_t *train)
+/*  Bytes of what is stored: of a row, what stands before the estimates of an actor-critic; of an env and batch, what is carried into it.
+ *  0: the settings have no spaces that could be read. */
+typedef struct {
+    uint64_t row, env;
+} stored_t;
+
+static stored_t s_stored(const tt_train_cfg_t *train, off_policy_form_t form)
 {
     tt_columns_t *columns = NULL;
-    uint64_t bytes = 0;
+    stored_t stored = {0};
     if (tt_train_columns(&columns, train) != TT_OK)
-        return 0;
+        return stored;
     for (uint32_t c = 0; c <= columns->truncated; c++)
-        bytes += columns->at[c].bytes;
+        stored.row += columns->at[c].bytes;
+    if (form.length)
+        stored.env = columns->carry * sizeof(float);
     tt_columns_destroy(&columns);
-    return bytes;
+    return stored;
+}
+
+/*  Of so many rows. */
+static uint64_t s_bytes(const tt_train_cfg_t *train, const stored_t *stored, uint64_t rows)
+{
+    return rows * stored->row + (rows + train->num_steps - 1) / train->num_steps * stored->env;
 }
 
 /*  A learner of another host stores the replay as a part of a snapshot, which has to fit in a message; on the coordinator's host it is in files of
  *  any size. A learner that joins is sent it in pieces, but the priorities in one message. With one shard there is one learner, which nobody
  *  joins. */
-static tt_status_t s_check_travels(const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg)
+static tt_status_t s_check_travels(
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, const stored_t *bytes)
 {
     enum { ROOM = TT_FRAME_MAX / 2, BESIDE = 16 /* bytes of a row: priority, flags of its env */ };
     const bool stored = train->coordinator.listen[0] && cfg->save, joins = train->learner.shards > 1;
-    const uint64_t row = stored ? s_row_bytes(train) + BESIDE : sizeof(float);
+    const uint64_t row =
+        stored ? bytes->row + (bytes->env + train->num_steps - 1) / train->num_steps + BESIDE : sizeof(float);
     if (!(stored || joins) || cfg->capacity <= ROOM / row)
         return TT_OK;
     if (!stored)
@@ -79,9 +97,9 @@ static tt_status_t s_check_travels(const tt_config_t *config, const tt_train_cfg
 }
 
 /*  A replay has whole batches, which go to joiners and into snapshots as they are: none may be larger than a segment can be. */
-static tt_status_t s_check_batch(const tt_config_t *config, const tt_train_cfg_t *train)
+static tt_status_t s_check_batch(const tt_config_t *config, const tt_train_cfg_t *train, uint64_t row)
 {
-    const uint64_t row = s_row_bytes(train), most = row ? TT_SEGMENT_MAX / row : UINT64_MAX;
+    const uint64_t most = row ? TT_SEGMENT_MAX / row : UINT64_MAX;
     if (off_policy_batch(train) <= most)
         return TT_OK;
     return BAD("num_steps",
@@ -90,10 +108,12 @@ static tt_status_t s_check_batch(const tt_config_t *config, const tt_train_cfg_t
         train->num_envs, train->num_steps, off_policy_batch(train), row, most, TT_SEGMENT_MAX >> 20);
 }
 
-static tt_status_t s_check_capacity(const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg)
+static tt_status_t s_check_capacity(
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
 {
     const uint64_t batch = off_policy_batch(train), capacity = cfg->capacity;
-    const uint64_t batches = (s_least_clocks(train, cfg) + train->num_steps - 1) / train->num_steps;
+    const uint64_t batches = s_least_batches(train, cfg, form);
+    const stored_t stored = s_stored(train, form);
     if (capacity < batch)
         return BAD("replay.capacity",
             "%" PRIu64 " transitions are less than one batch, which has %" PRIu64 " (num_envs %" PRIu32
@@ -102,10 +122,12 @@ static tt_status_t s_check_capacity(const tt_config_t *config, const tt_train_cf
     if (capacity < batches * batch)
         return BAD("replay.capacity",
             "%" PRIu64 " transitions are too few for learner.shards %" PRIu32 " (%s), each of which draws "
-            "from a part of its own, and n_step %" PRIu32 ": at least %" PRIu64,
-            capacity, train->learner.shards, tt_config_origin(config, "learner.shards"), cfg->n_step, batches * batch);
-    TT_TRY(s_check_batch(config, train));
-    return s_check_travels(config, train, cfg);
+            "from a part of its own, and %s%" PRIu32 ": at least %" PRIu64,
+            capacity, train->learner.shards, tt_config_origin(config, "learner.shards"),
+            form.length ? "sequences that reach over rows, with n_step, of " : "n_step ",
+            form.burn + form.length + cfg->n_step, batches * batch);
+    TT_TRY(s_check_batch(config, train, stored.row));
+    return s_check_travels(config, train, cfg, &stored);
 }
 
 /*  Observations are normalised when they are read; of a return of n steps, each reward of which would be clipped, the rewards are not
@@ -118,22 +140,25 @@ static tt_status_t s_check_normalize(const tt_config_t *config, const tt_train_c
 }
 
 tt_status_t off_policy_check(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns)
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
 {
     TT_TRY(s_check_normalize(config, train));
-    TT_TRY(s_check_steps(config, train, cfg, turns));
-    return s_check_capacity(config, train, cfg);
+    TT_TRY(s_check_steps(config, train, cfg, form));
+    return s_check_capacity(config, train, cfg, form);
 }
 
-tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns)
+tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
 {
+    const stored_t stored = s_stored(train, form);
     return (tt_feed_t){.source = TT_FEED_REPLAY,
-        .capacity = cfg->capacity * s_row_bytes(train),
+        .capacity = s_bytes(train, &stored, cfg->capacity),
+        .length = form.length,
+        .burn = form.burn,
         .ahead = cfg->n_step,
         .units = cfg->batch_size,
         .save = cfg->save,
         .memory = (tt_memory_t)cfg->memory,
         .start = cfg->learning_starts,
-        .every = cfg->train_every * turns.rounds,
-        .steps = cfg->gradient_steps * turns.steps};
+        .every = cfg->train_every * form.rounds,
+        .steps = cfg->gradient_steps * form.steps};
 }

@@ -27,7 +27,7 @@ _Static_assert((uint64_t)OFF_POLICY_CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay h
 #define OFF_POLICY_BATCH_SIZE(DEFAULT)                                                                            \
     {                                                                                                             \
         "algorithm.batch_size", TT_CFG_U32, offsetof(off_policy_cfg_t, batch_size), DEFAULT, 1, REPLAY_UNITS_MAX, \
-            .help = "transitions of an optimizer step"                                                            \
+            .help = "transitions of an optimizer step; with network.rnn: sequences"                               \
     }
 
 #define OFF_POLICY_N_STEP                                                                             \
@@ -71,16 +71,17 @@ _Static_assert((uint64_t)OFF_POLICY_CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay h
             .resume = TT_CFG_FREE                                                                                      \
     }
 
-/*  How many optimiser steps so many gradient steps are: of networks that take turns. */
+/*  How an algorithm trains: so many optimiser steps for `rounds` gradient steps, of networks that take turns; and on what. */
 typedef struct {
     uint32_t rounds, steps;
-} off_policy_turns_t;
+    uint32_t length, burn; /* of sequences (tt_feed_t); length 0: on rows */
+} off_policy_form_t;
 
 /*  Rows of a batch. */
 uint64_t off_policy_batch(const tt_train_cfg_t *train);
-/*  Rules between these keys. train_every times turns.rounds is within a uint32_t. TT_CONFIG: with the origin of the key at fault. */
+/*  Rules between these keys. train_every times form.rounds is within a uint32_t. TT_CONFIG: with the origin of the key at fault. */
 tt_status_t off_policy_check(
-    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns);
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form);
 /*  All that is drawn is as likely as any other. Its bytes are `capacity` rows of what is stored of one: observation, mask, action, reward
- *  and both flags. */
-tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_turns_t turns);
+ *  and both flags; of sequences with what is carried into a batch. */
+tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form);

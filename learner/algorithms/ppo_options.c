@@ -86,26 +86,6 @@ static uint32_t s_nearest_divisor(uint32_t n, uint32_t wanted)
     return best;
 }
 
-/*  What each thread of a learner keeps of its sequences of a minibatch (common/nn/cpu/sequences.c): all that gradients go back through. */
-static tt_status_t s_check_kept(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
-{
-    const uint32_t envs = ppo_minibatch_rows(train, cfg) / train->num_steps, shards = train->learner.shards;
-    const uint32_t most = (envs + shards - 1) / shards, side = most < TT_SEQUENCES ? most : TT_SEQUENCES;
-    const uint32_t threads = train->learner.threads ? train->learner.threads : 1,
-                   towers = train->network.shared ? 1 : 2;
-    const uint64_t units = tt_align(train->network.rnn_size, 16), rows = (uint64_t)side * train->num_steps;
-    const uint64_t bytes = sizeof(float) * TT_KEPT_OF_UNIT * units * rows * towers * threads; /* below 2^60 */
-    if (bytes >> 20 <= TT_KEPT_MAX_MIB)
-        return TT_OK;
-    return tt_err(TT_CONFIG,
-        "%s: network.rnn_size %u: %u sequences of %u steps at a time, in each of %u threads, are %llu MiB that a "
-        "learner "
-        "keeps while it trains on them, at most %d are possible: lower it, num_steps or learner.threads, or "
-        "raise learner.shards",
-        tt_config_origin(config, "network.rnn_size"), train->network.rnn_size, side, train->num_steps, threads,
-        (unsigned long long)(bytes >> 20), TT_KEPT_MAX_MIB);
-}
-
 /*  A minibatch of a policy that remembers is envs with all their steps. A shard need not have any. */
 static tt_status_t s_check_envs(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
 {
@@ -124,7 +104,11 @@ static tt_status_t s_check_envs(const tt_config_t *config, const tt_train_cfg_t 
             "whole envs; nearest that works: set algorithm.minibatches to %u",
             tt_config_origin(config, "algorithm.minibatches"), count, cfg->minibatches ? "" : " where it is not set",
             envs, tt_config_origin(config, "network.rnn"), s_nearest_divisor(envs, count));
-    return s_check_kept(config, train, cfg);
+    return common_check_kept(config, train,
+        (common_kept_t){.sequences = ppo_minibatch_rows(train, cfg) / steps,
+            .steps = steps,
+            .steps_key = "num_steps",
+            .towers = train->network.shared ? 1 : 2});
 }
 
 static tt_status_t s_check_rows(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)

@@ -29,11 +29,11 @@ const tt_cfg_field_t sac_fields[] = {
     {0},
 };
 
-static const off_policy_turns_t s_turns = {.rounds = 1, .steps = SAC_STEPS};
+static const off_policy_form_t s_form = {.rounds = 1, .steps = SAC_STEPS};
 
 tt_status_t sac_check(const tt_config_t *config, const tt_train_cfg_t *train, const sac_cfg_t *cfg)
 {
-    TT_TRY(off_policy_check(config, train, &cfg->off, s_turns));
+    TT_TRY(off_policy_check(config, train, &cfg->off, s_form));
     if (cfg->entropy_coef <= 0)
         return BAD("algorithm.entropy_coef", "0, of which there is no logarithm: say a small number, as 1e-6");
     if (!cfg->tune_entropy && !isnan(cfg->target_entropy))
@@ -47,7 +47,7 @@ void sac_shape(const tt_train_cfg_t *train, const sac_cfg_t *cfg, tt_shape_t *ou
     out->actor = (tt_actor_t){
         .kind = TT_ACT_SQUASHED, .squash = true, .state_std = true, .random_rows = cfg->off.learning_starts};
     snprintf(out->actor.groups, sizeof out->actor.groups, TWIN_GROUPS_TEXT);
-    out->feed = off_policy_feed(train, &cfg->off, s_turns);
+    out->feed = off_policy_feed(train, &cfg->off, s_form);
     out->sets = 2;
     out->forwards = 4; /* of both objectives, a step */
 }

@@ -35,9 +35,9 @@ const tt_cfg_field_t td3_fields[] = {
 };
 
 /*  So many steps of the critics, and one of the actor. */
-static off_policy_turns_t s_turns(const td3_cfg_t *cfg)
+static off_policy_form_t s_form(const td3_cfg_t *cfg)
 {
-    return (off_policy_turns_t){.rounds = cfg->policy_delay, .steps = cfg->policy_delay + 1};
+    return (off_policy_form_t){.rounds = cfg->policy_delay, .steps = cfg->policy_delay + 1};
 }
 
 tt_status_t td3_check(const tt_config_t *config, const tt_train_cfg_t *train, const td3_cfg_t *cfg)
@@ -48,17 +48,17 @@ tt_status_t td3_check(const tt_config_t *config, const tt_train_cfg_t *train, co
             "%" PRIu32 " env steps times algorithm.policy_delay, %" PRIu32 " (%s), are %" PRIu64
             ", more than can be counted",
             cfg->off.train_every, cfg->policy_delay, tt_config_origin(config, "algorithm.policy_delay"), every);
-    return off_policy_check(config, train, &cfg->off, s_turns(cfg));
+    return off_policy_check(config, train, &cfg->off, s_form(cfg));
 }
 
 void td3_shape(const tt_train_cfg_t *train, const td3_cfg_t *cfg, tt_shape_t *out)
 {
-    const off_policy_turns_t turns = s_turns(cfg);
+    const off_policy_form_t form = s_form(cfg);
     out->actor = (tt_actor_t){
         .kind = TT_ACT_MEAN, .squash = true, .sigma = cfg->exploration_noise, .random_rows = cfg->off.learning_starts};
     snprintf(out->actor.groups, sizeof out->actor.groups, TWIN_GROUPS_TEXT);
-    out->feed = off_policy_feed(train, &cfg->off, turns);
+    out->feed = off_policy_feed(train, &cfg->off, form);
     out->sets = 2;
     /* of both objectives, a step */
-    out->forwards = (turns.rounds * TWIN_CRITIC_STAGES + TD3_ACTOR_STAGES + turns.steps - 1) / turns.steps;
+    out->forwards = (form.rounds * TWIN_CRITIC_STAGES + TD3_ACTOR_STAGES + form.steps - 1) / form.steps;
 }

@@ -111,6 +111,8 @@ expect 0 'rnn_size: 64 # --set' "$TUTTI" check good.yaml --set network.rnn_size=
 expect 78 '--set: network.rnn_size: network: 17181638659 parameters' "$TUTTI" check good.yaml --set network.rnn=lstm --set network.rnn_size=65536
 expect 78 "--set: algorithm.name: no algorithm 'RecurrentPPO'; here it is ppo with network.rnn: lstm" \
     "$TUTTI" check good.yaml --set algorithm.name=RecurrentPPO
+expect 78 "--set: algorithm.name: no algorithm 'R2D2'; here it is dqn with network.rnn: lstm" \
+    "$TUTTI" check good.yaml --set algorithm.name=R2D2
 "$TUTTI" check cartpole-novel-ppo-lstm | sed 's/  *# .*//' >memory.yaml
 "$TUTTI" check memory.yaml | sed 's/  *# .*//' | cmp - memory.yaml || fail "a config that remembers does not read back to itself"
 "$TUTTI" check good.yaml | sed 's/  *# .*//' >none.yaml # says rnn_size, and rnn: none

@@ -56,6 +56,13 @@ def test_dqn(world):
     s_check(world, "CartPole-v1", DQN.replace("dueling: true", "quantiles: 5"), "{hidden: [16, 16]}")
 
 
+def test_dqn_remembers(world):
+    """Sequences of a replay whose frames are on the card; what is known of them comes from the host."""
+    few = DQN.replace("double: true", "double: true, batch_size: 8, sequence_length: 9, burn_in: 5, n_step: 2, rescale: 0.001")
+    s_check(world, "CartPoleNoVel-v1", few, "{rnn: lstm, rnn_size: 9, hidden: [12]}", "normalize.obs=true")
+    s_check(world, "CartPoleNoVel-v1", few.replace("dueling: true", "quantiles: 3"), "{rnn: gru, rnn_size: 8, hidden: []}", "learner.replicas=2", "replay.memory=host")
+
+
 def test_sac(world):
     """Each shard's last block is a short one, and so is the vector of the observation; what is drawn is drawn on the card."""
     s_check(world, "Pendulum-v1", SAC, "{hidden: [16, 24]}")
@@ -389,7 +396,7 @@ def test_from_precision_to_exact(world):
     world.resume(run_dir, "learner.device=cpu", "learner.precision=exact", end)
 
 
-WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_sac, test_td3, test_encoder, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
+WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_dqn_remembers, test_sac, test_td3, test_encoder, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
          test_a_replay_beside_the_cpu,
          test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_recurrent, test_collectors_dqn, test_collectors_twin, test_a_collector_on_a_card_beside_the_cpu, test_eval)
 FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_room_for_a_replay, test_no_driver, test_precision, test_from_precision_to_exact,

@@ -16,7 +16,7 @@ num_envs: 8
 num_steps: 32
 algorithm:
   name: dqn
-  batch_size: 32
+  batch_size: {units}
   learning_starts: 700
   train_every: 32
   gradient_steps: 1
@@ -28,11 +28,14 @@ algorithm:
   dueling: {dueling}
   noisy: {noisy}
   quantiles: {quantiles}
+  sequence_length: 20
+  burn_in: 15
+  rescale: {rescale}
 replay:
   capacity: 4000
   prioritized: {prioritized}
   beta_steps: 8000
-network: {{hidden: {hidden}}}
+network: {{hidden: {hidden}, rnn: {rnn}}}
 learner: {{shards: 4}}
 stop: {{env_steps: {steps}}}
 """
@@ -42,11 +45,12 @@ SHAPES = [(2, 2), (3, 4), (1, 2)]
 KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
 
 
-def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, quantiles=0, normalized=False):
-    text = JOB.format(prioritized="true" if prioritized else "false", dueling="true" if dueling else "false", quantiles=quantiles,
+def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, quantiles=0, normalized=False, rnn="none"):
+    text = JOB.format(rnn="none" if rnn == "none" else rnn + ", rnn_size: 12", units=32 if rnn == "none" else 8, rescale=0 if rnn == "none" else 0.001,
+                      prioritized="true" if prioritized else "false", dueling="true" if dueling else "false", quantiles=quantiles,
                       noisy="true" if noisy else "false", power=0 if prioritized else 7, hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
     text += "normalize: {obs: true}\n" if normalized else ""
-    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{quantiles}-{normalized}-{count}.yaml")
+    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{quantiles}-{normalized}-{rnn}-{count}.yaml")
 
 
 def s_matrix(world, lag, prioritized, shapes=SHAPES, **options):
@@ -99,8 +103,20 @@ def test_noisy(world):
     s_matrix(world, 1, True, dueling=True, noisy=True, shapes=[(2, 2), (3, 4)])
 
 
-def s_killed(world, lag, prioritized, victims, normalized=False):
-    config = s_config(world, prioritized, normalized=normalized)
+def test_sequences(world):
+    """A network that remembers is trained on sequences, from what was stored of it where they begin; shards need not have equally many."""
+    first = s_matrix(world, 1, True, rnn="lstm", shapes=[(2, 2), (3, 4)], count=8_000)
+    late = world.train(s_config(world, True, rnn="lstm", count=8_000), "lag=1", BOTH, "learner.replicas=2", seed=7, env={"TT_DEVICE": "cpu-strict"})
+    equal(late["weights_sha256"], first["weights_sha256"], f"weights on cpu-strict, {BOTH}")
+
+
+def test_sequences_of_all_kinds(world):
+    s_matrix(world, 0, False, rnn="gru", shapes=[(2, 2)], count=6_000, dueling=True, noisy=True, normalized=True)
+    s_matrix(world, 1, True, rnn="gru", shapes=[(1, 3)], count=6_000, quantiles=5)
+
+
+def s_killed(world, lag, prioritized, victims, normalized=False, rnn="none"):
+    config = s_config(world, prioritized, normalized=normalized, rnn=rnn)
     sets = ["collector.replicas=2", "learner.replicas=2", f"lag={lag}"]
     process, run_dir = world.start_run(config, *sets, BOTH, ENDLESS, seed=5)
     wanted = 1
@@ -130,9 +146,12 @@ def test_kills_normalized(world):
     s_killed(world, 1, True, [("learner", 0), ("collector", 1), ("learner", 1)], normalized=True)
 
 
-def test_scaled(world):
-    """Two learners join late, twice: with what the first holds in its replay."""
-    config = s_config(world, True)
+def test_kills_sequences(world):
+    s_killed(world, 1, True, [("learner", 0), ("collector", 1), ("learner", 1)], rnn="lstm")
+
+
+def s_scaled(world, **options):
+    config = s_config(world, True, **options)
     sets = ["lag=1"]
     process, run_dir = world.start_run(config, *sets, ENDLESS, seed=3)
     wanted = steps(2_000)
@@ -143,6 +162,15 @@ def test_scaled(world):
     world.await_steps(run_dir, wanted, process)
     summary = world.stop(process, run_dir)
     world.check_same(summary, config, *sets, seed=3, what="after scaling")
+
+
+def test_scaled(world):
+    """Two learners join late, twice: with what the first holds in its replay."""
+    s_scaled(world)
+
+
+def test_scaled_sequences(world):
+    s_scaled(world, rnn="lstm")
 
 
 def s_resumed(world, dueling, **options):
@@ -172,6 +200,11 @@ def test_resumed_quantiles(world):
 
 def test_resumed_normalized(world):
     s_resumed(world, False, normalized=True)
+
+
+def test_resumed_sequences(world):
+    """What policies carried into the batches comes back, too."""
+    s_resumed(world, False, rnn="lstm")
 
 
 def test_resumed_noisy(world):
@@ -236,4 +269,5 @@ def test_learns_quantiles(world):
 
 main(test_learns, test_learns_dueling, test_learns_noisy, test_learns_quantiles, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_noisy, test_quantiles,
      test_kills_lag_0, test_kills_lag_1, test_normalized, test_kills_normalized, test_resumed_normalized,
-     test_scaled, test_resumed, test_resumed_dueling, test_resumed_noisy, test_resumed_quantiles)
+     test_scaled, test_resumed, test_resumed_dueling, test_resumed_noisy, test_resumed_quantiles,
+     test_sequences, test_sequences_of_all_kinds, test_kills_sequences, test_scaled_sequences, test_resumed_sequences)

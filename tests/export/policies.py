@@ -104,7 +104,9 @@ def recurrent(folder):
             ("lstm-encoder", f"{PLUGINS}/catch_parts.so", "{rnn: lstm, rnn_size: 16, encoder: [conv 4 3x3 relu], shared: false}", "ppo"),
             ("gru", "Pendulum-v1", "{rnn: gru, rnn_size: 16, shared: false, hidden: [16]}", "ppo"),
             ("gru-encoder", f"{PLUGINS}/catch.so", "{rnn: gru, rnn_size: 16, encoder: minatar, hidden: [8]}", "a2c"),
-            ("gru-zoo", f"{PLUGINS}/zoo.so", "{rnn: gru, rnn_size: 16, shared: false}", "ppo")):
+            ("gru-zoo", f"{PLUGINS}/zoo.so", "{rnn: gru, rnn_size: 16, shared: false}", "ppo"),
+            ("lstm-dqn-dueling", "CartPole-v1", "{rnn: lstm, rnn_size: 16, hidden: [16, 8]}", "dqn, dueling: true"),
+            ("gru-dqn-quantiles", f"{PLUGINS}/catch.so", "{rnn: gru, rnn_size: 16, encoder: [conv 2 3x3 relu]}", "dqn, quantiles: 5, noisy: true")):
         path = os.path.join(folder, f"{name}.yaml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"env: {env}\nnum_envs: 8\nnetwork: {network}\nalgorithm: {{name: {algorithm}, head_gain: 1}}\n"

@@ -152,7 +152,7 @@ static void test_what_the_job_is_refused_for(void **state)
 
 /*  A replay of so many batches, filled: every stripe must have something to draw, as it does at `capacity`, and at one batch
  *  less it must not always have. */
-static bool s_always_ready(const tt_train_cfg_t *train, uint32_t n, uint64_t batches)
+static bool s_always_ready(const tt_train_cfg_t *train, off_policy_form_t form, uint32_t n, uint64_t batches)
 {
     tt_columns_t *columns = made_columns(train->space.obs, train->space.action, false);
     replay_t *replay = NULL;
@@ -169,12 +169,15 @@ static bool s_always_ready(const tt_train_cfg_t *train, uint32_t n, uint64_t bat
         .capacity = batches * rows * 26,
         .stripes = train->learner.shards,
         .ahead = n,
+        .length = form.length,
+        .burn = form.burn,
         .gamma = 0.99,
         .stack = 1};
     const replay_part_t part = {.at = &at, .E = cfg.N, .count = cfg.N};
     bool ready = true;
-    assert_ok(replay_new(&replay, &cfg));
-    for (uint64_t b = 0; b < 40 * batches; b++) {
+    const bool fits = replay_new(&replay, &cfg) == TT_OK;
+    assert_true(fits || form.length);
+    for (uint64_t b = 0; fits && b < 40 * batches; b++) {
         for (uint32_t e = 0; e < cfg.N; e++)
             at.age[e] = (uint32_t)b * cfg.T;
         assert_ok(replay_insert(replay, b, &part, 1, NULL));
@@ -187,33 +190,38 @@ static bool s_always_ready(const tt_train_cfg_t *train, uint32_t n, uint64_t bat
     }
     free(at.age);
     tt_columns_destroy(&columns);
-    return ready;
+    return fits && ready;
 }
 
 /*  What check() lets through can be trained on: few envs, many shards. */
 static void test_a_capacity_that_passes_is_never_empty(void **state)
 {
     (void)state;
-    static const uint32_t kinds[][4] = {/* envs, steps, shards, n */
-        {1, 32, 2, 1}, {1, 4, 4, 1}, {2, 5, 8, 3}, {3, 16, 4, 1}, {8, 1, 2, 5}, {1, 1, 1, 4}};
+    static const uint32_t kinds[][6] = {/* envs, steps, shards, n, length and burn-in of sequences */
+        {1, 32, 2, 1}, {1, 4, 4, 1}, {2, 5, 8, 3}, {3, 16, 4, 1}, {8, 1, 2, 5}, {1, 1, 1, 4}, {1, 16, 2, 1, 8, 3},
+        {3, 5, 4, 2, 9, 4}, {8, 10, 8, 5, 20, 10}, {2, 8, 2, 1, 7, 0}};
     for (size_t i = 0; i < TT_COUNT(kinds); i++) {
         const uint32_t *k = kinds[i];
         tt_train_cfg_t train = s_train();
         train.num_envs = k[0];
         train.num_steps = k[1];
         train.learner.shards = k[2];
+        train.network.rnn = k[4] ? TT_RNN_GRU : TT_RNN_NONE;
+        train.network.rnn_size = 4;
         uint64_t batches = 0;
         tt_status_t status;
+        dqn_cfg_t cfg;
         do {
-            char yaml[128];
-            dqn_cfg_t cfg;
-            snprintf(yaml, sizeof yaml, "algorithm: {n_step: %u}\nreplay: {capacity: %" PRIu64 "}\n", k[3],
-                ++batches * k[0] * k[1]);
+            char yaml[160];
+            snprintf(yaml, sizeof yaml,
+                "algorithm: {n_step: %u, sequence_length: %u, burn_in: %u, batch_size: 8}\nreplay: {capacity: %" PRIu64
+                "}\n",
+                k[3], k[4] ? k[4] : 1, k[5], ++batches * k[0] * k[1]);
             status = s_read(yaml, &train, &cfg);
         } while (status != TT_OK && batches < 10000);
         assert_ok(status);
-        assert_true(s_always_ready(&train, k[3], batches));
-        assert_true(batches == 1 || !s_always_ready(&train, k[3], batches - 1));
+        assert_true(s_always_ready(&train, dqn_form(&train, &cfg), k[3], batches));
+        assert_true(batches == 1 || !s_always_ready(&train, dqn_form(&train, &cfg), k[3], batches - 1));
     }
 }
 
@@ -260,6 +268,40 @@ static void test_shape(void **state)
     assert_ok(s_read("algorithm: {quantiles: 50}\n", &train, &cfg));
     s_dqn()->shape(&train, &cfg, &shape);
     assert_true(!shape.actor.dueling && shape.actor.quantiles == 50);
+}
+
+/*  Of a network that remembers units are sequences, the errors of all their rows ride, and what is carried into batches is kept. */
+static void test_shape_of_sequences(void **state)
+{
+    (void)state;
+    tt_train_cfg_t train = s_train();
+    dqn_cfg_t cfg;
+    tt_shape_t shape = {0};
+    static const char yaml[] =
+        "algorithm: {n_step: 5, batch_size: 6}\nreplay: {prioritized: true, capacity: 6400, eta: 0.25}\n";
+    assert_true(s_dqn()->sequences);
+    assert_ok(s_read(yaml, &train, &cfg));
+    s_dqn()->shape(&train, &cfg, &shape);
+    assert_true(shape.feed.length == 0 && shape.feed.burn == 0 && shape.ride == 6);
+    train.network.rnn = TT_RNN_LSTM;
+    train.network.rnn_size = 16;
+    assert_ok(s_read(yaml, &train, &cfg));
+    s_dqn()->shape(&train, &cfg, &shape);
+    assert_true(shape.feed.length == 80 && shape.feed.burn == 40 && shape.feed.ahead == 5 && shape.feed.units == 6);
+    assert_true(shape.ride == 6 * 80 && shape.feed.eta == 0.25f);
+    assert_int_equal(shape.feed.capacity, 6400 * (4 * 4 + 4 + 4 + 1 + 1) + 6400 / 8 * 2 * 16 * 4);
+
+    s_refused("algorithm: {sequence_length: 2049}\n", &train, "algorithm.sequence_length", "2048");
+    s_refused("algorithm: {burn_in: 2049}\n", &train, "algorithm.burn_in", "2048");
+    s_refused("algorithm: {rescale: -1}\n", &train, "algorithm.rescale", "0");
+    s_refused("replay: {eta: 1.5}\n", &train, "replay.eta", "1");
+    s_refused(
+        "algorithm: {batch_size: 20000}\n", &train, "algorithm.batch_size: 20000 sequences", "more than 1048576 steps");
+    s_refused("replay: {capacity: 96}\n", &train, "replay.capacity: 96", "at least 512");
+    train.network.rnn_size = 4096;
+    train.learner.threads = 64;
+    s_refused(
+        "algorithm: {sequence_length: 2000}\n", &train, "network.rnn_size 4096", "lower it, algorithm.sequence_length");
 }
 
 /*  Step by step through a run: the target follows with the first step after another multiple. */
@@ -401,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_what_the_job_is_refused_for),
         cmocka_unit_test(test_a_capacity_that_passes_is_never_empty),
         cmocka_unit_test(test_shape),
+        cmocka_unit_test(test_shape_of_sequences),
         cmocka_unit_test(test_when_the_target_follows),
         cmocka_unit_test(test_the_heads_gain),
         cmocka_unit_test(test_the_advantages_gain),

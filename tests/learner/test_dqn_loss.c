@@ -11,6 +11,7 @@ enum { UNITS = 64, MOST = 17, STAGES = 3 };
 
 typedef struct {
     bool twice, squared, masked; /* twice: double DQN */
+    double rescale;
     uint32_t choices, rows;
     int32_t action[UNITS];
     float ret[UNITS], discount[UNITS], weight[UNITS];
@@ -49,7 +50,8 @@ static tt_objective_t s_objective(const case_t *c)
 
 static void s_point(case_t *c)
 {
-    c->loss = (dqn_loss_t){.choices = c->choices, .scale = 1.0f / UNITS, .squared = c->squared};
+    c->loss =
+        (dqn_loss_t){.choices = c->choices, .scale = 1.0f / UNITS, .rescale = (float)c->rescale, .squared = c->squared};
     c->block = (tt_loss_block_t){.rows = c->rows,
         .row = c->position,
         .head = {c->head[0], c->head[1], c->twice ? c->head[2] : NULL},
@@ -85,6 +87,21 @@ static void s_run(case_t *c)
 
 /* ---- the formula ---------------------------------------------------------------------------------------------------- */
 
+/*  As the paper has them. */
+static double s_h(const case_t *c, double x)
+{
+    return c->rescale > 0 ? copysign(sqrt(fabs(x) + 1) - 1, x) + c->rescale * x : x;
+}
+
+static double s_back(const case_t *c, double x)
+{
+    const double e = c->rescale;
+    if (!(e > 0))
+        return x;
+    const double root = (sqrt(1 + 4 * e * (fabs(x) + 1 + e)) - 1) / (2 * e);
+    return copysign(root * root - 1, x);
+}
+
 static double s_target(const case_t *c, uint32_t r)
 {
     const uint32_t i = c->position[r];
@@ -94,8 +111,8 @@ static double s_target(const case_t *c, uint32_t r)
         if ((!c->masked || c->mask[i * c->choices + a]) &&
             (best < 0 || chooser[a * TT_BLOCK + r] > chooser[best * TT_BLOCK + (int)r]))
             best = (int)a;
-    const double follows = c->discount[i] > 0 ? (double)c->head[1][best * TT_BLOCK + (int)r] : 0;
-    return (double)c->ret[i] + (double)c->discount[i] * follows;
+    const double follows = c->discount[i] > 0 ? s_back(c, (double)c->head[1][best * TT_BLOCK + (int)r]) : 0;
+    return s_h(c, (double)c->ret[i] + (double)c->discount[i] * follows);
 }
 
 static double s_loss(const case_t *c, uint32_t r, double q)
@@ -142,7 +159,7 @@ static void s_check_ride(const case_t *c)
     bool mine[UNITS] = {false};
     for (uint32_t r = 0; r < c->rows; r++) {
         mine[c->position[r]] = true;
-        assert_near(c->ride[c->position[r]], fabs(s_taken(c, r) - s_target(c, r)), 2e-6);
+        assert_near(c->ride[c->position[r]], fabs(s_taken(c, r) - s_target(c, r)), 2e-6 * (1 + fabs(s_target(c, r))));
     }
     for (uint32_t i = 0; i < UNITS; i++)
         assert_true(mine[i] || c->ride[i] == -1);
@@ -162,6 +179,28 @@ static void test_values_and_slopes(void **state)
                 s_check_slopes(&c);
                 s_check_ride(&c);
             }
+}
+
+/*  Small values and large ones, and that one is the other's inverse. */
+static void test_rescaled(void **state)
+{
+    (void)state;
+    static const double epsilons[] = {1e-3, 1e-2, 1};
+    static const float scales[] = {1e-3f, 1, 50};
+    for (size_t e = 0; e < TT_COUNT(epsilons); e++)
+        for (size_t s = 0; s < TT_COUNT(scales); s++) {
+            case_t c = {.twice = s % 2, .masked = e % 2, .rescale = epsilons[e]};
+            s_fill(&c, 5, TT_BLOCK);
+            for (uint32_t i = 0; i < 5 * TT_BLOCK; i++)
+                c.head[1][i] *= scales[s];
+            for (uint32_t i = 0; i < UNITS; i++)
+                c.ret[i] *= scales[s] * scales[s];
+            for (double x = -300; x <= 300; x += 7)
+                assert_near(s_back(&c, s_h(&c, x)), x, 1e-8);
+            s_run(&c);
+            s_check_ride(&c);
+            s_check_slopes(&c);
+        }
 }
 
 /*  Statistics are added to what is there; uniform replay has no riding floats. */
@@ -254,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_and_slopes),
+        cmocka_unit_test(test_rescaled),
         cmocka_unit_test(test_sums_go_on),
         cmocka_unit_test(test_of_equals_the_lowest),
         cmocka_unit_test(test_a_masked_choice_is_never_the_best),

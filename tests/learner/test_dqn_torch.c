@@ -19,8 +19,8 @@ enum { SHARDS = 2, DRAWS = 64 };
 typedef struct {
     char magic[8];
     uint32_t T, N, D, A, batches, n, units, steps, twice, squared, masked, prioritized, parameters, learning_starts,
-        train_every, target_every;
-    float lr, gamma, max_grad_norm, adam_eps, tau;
+        train_every, target_every, length, burn, carry;
+    float lr, gamma, max_grad_norm, adam_eps, tau, rescale;
 } head_t;
 
 typedef struct {
@@ -29,6 +29,7 @@ typedef struct {
     size_t used;
     head_t h;
     const float *ret, *discount;
+    const uint32_t *next;
     tt_columns_t *columns;
     replay_t *replay;
     model_t model; /* of which computing needs a part */
@@ -36,6 +37,8 @@ typedef struct {
     const tt_algorithm_t *dqn;
     bool dueling;
     uint32_t quantiles;
+    tt_rnn_t rnn;
+    replay_cfg_t cfg;
     tt_algo_t *algo;
 } case_t;
 
@@ -60,11 +63,12 @@ static void s_read(case_t *c, const char *name)
     recorded_open(&c->file, name);
     c->arena = tt_aligned0(2 * RECORDED_MAX);
     memcpy(&c->h, s_take(c, 1, sizeof c->h), sizeof c->h);
-    assert_memory_equal(c->h.magic, "TTDQN\0\0\1", 8);
+    assert_memory_equal(c->h.magic, "TTDQN\0\0\2", 8);
     char obs[32], action[32];
     snprintf(obs, sizeof obs, "float32[%u]", c->h.D);
     snprintf(action, sizeof action, "discrete(%u)", c->h.A);
     c->columns = made_columns(obs, action, c->h.masked);
+    tt_columns_put_carry(c->columns, c->h.carry);
 }
 
 /*  A parameter vector, as the network has it. */
@@ -108,23 +112,27 @@ static uint32_t s_read_batch(case_t *c, tt_segment_t *out)
     out->final_env = s_take(c, finals, sizeof(uint32_t));
     out->final[0] = s_take(c, (size_t)finals * h->D, sizeof(float));
     s_take_mask(c, out->final, finals);
+    out->carry = s_take(c, (size_t)h->N * h->carry, sizeof(float));
     return finals;
 }
 
 static void s_fill_replay(case_t *c, const tt_feed_t *feed)
 {
     const head_t *h = &c->h;
-    const replay_cfg_t cfg = {.columns = c->columns,
+    c->cfg = (replay_cfg_t){.columns = c->columns,
         .store = (1ull << c->columns->reward) - 1,
         .N = h->N,
         .T = h->T,
         .capacity = feed->capacity,
         .stripes = SHARDS,
         .ahead = feed->ahead,
+        .length = feed->length,
+        .burn = feed->burn,
+        .carry = h->carry,
         .gamma = c->dqn->gamma(&(dqn_cfg_t){.off.common.gamma = (double)h->gamma}),
         .stack = 1,
         .seed = 1};
-    assert_ok(replay_new(&c->replay, &cfg));
+    assert_ok(replay_new(&c->replay, &c->cfg));
     for (uint32_t b = 0; b < h->batches; b++) {
         tt_segment_t at;
         const uint32_t K = s_read_batch(c, &at);
@@ -133,6 +141,7 @@ static void s_fill_replay(case_t *c, const tt_feed_t *feed)
     const size_t rows = (size_t)h->batches * h->T * h->N;
     c->ret = s_take(c, rows, sizeof(float));
     c->discount = s_take(c, rows, sizeof(float));
+    c->next = s_take(c, rows, sizeof(uint32_t));
 }
 
 static void s_near(const char *what, uint32_t step, size_t count, const float *got, const float *want, double tolerance)
@@ -142,15 +151,36 @@ static void s_near(const char *what, uint32_t step, size_t count, const float *g
             fail_msg("step %u: %s %zu is %.9g, PyTorch has %.9g", step, what, i, (double)got[i], (double)want[i]);
 }
 
+/*  Rows that are trained on of as many units, in the minibatch's order: [length][units], or the units. */
+static uint32_t s_rows(const case_t *c)
+{
+    return c->h.units * (c->h.length ? c->h.length : 1);
+}
+
+static uint64_t s_row(const case_t *c, const uint64_t *unit, uint32_t i)
+{
+    return unit[i % c->h.units] + (uint64_t)(c->h.burn + i / c->h.units) * c->h.N;
+}
+
+/*  As a frame of its unit. */
+static uint32_t s_next(const case_t *c, const uint64_t *unit, uint32_t i)
+{
+    const uint32_t next = c->next[s_row(c, unit, i)], start = (uint32_t)(unit[i % c->h.units] / c->h.N);
+    return (next & REPLAY_FINAL_OF) | ((next & ~REPLAY_FINAL_OF) - start);
+}
+
 /*  What the replay says of the units it draws. */
 static void s_check_returns(case_t *c)
 {
     for (uint32_t total = 0; total < DRAWS; total++) {
         replay_sample_t sample;
+        const replay_sample_t *s = &sample;
         assert_ok(replay_sample(c->replay, total, c->h.units, 0, &sample));
-        for (uint32_t i = 0; i < sample.units; i++) {
-            s_near("return", total, 1, &sample.ret[i], &c->ret[sample.unit[i]], 1e-6);
-            s_near("discount", total, 1, &sample.discount[i], &c->discount[sample.unit[i]], 1e-6);
+        for (uint32_t i = 0; i < s_rows(c); i++) {
+            s_near("return", total, 1, &s->ret[i], &c->ret[s_row(c, s->unit, i)], 1e-6);
+            s_near("discount", total, 1, &s->discount[i], &c->discount[s_row(c, s->unit, i)], 1e-6);
+            if (c->h.length)
+                assert_int_equal(s->next[i], s_next(c, s->unit, i));
         }
     }
 }
@@ -168,6 +198,9 @@ static dqn_cfg_t s_cfg(const case_t *c)
         .double_q = h->twice,
         .dueling = c->dueling,
         .quantiles = c->quantiles,
+        .rescale = h->rescale,
+        .sequence_length = h->length,
+        .burn_in = h->burn,
         .loss = h->squared ? DQN_MSE : DQN_HUBER,
         .target_every = h->target_every,
         .off.tau = h->tau,
@@ -182,13 +215,14 @@ static dqn_cfg_t s_cfg(const case_t *c)
         .replay = {.prioritized = h->prioritized, .alpha = 0.6f, .epsilon = 1e-6f}};
 }
 
-static tt_train_cfg_t s_train(const head_t *h)
+static tt_train_cfg_t s_train(const case_t *c)
 {
+    const head_t *h = &c->h;
     tt_train_cfg_t train = {.num_envs = h->N,
         .num_steps = h->T,
         .learner.shards = SHARDS,
         .space.mask = h->masked,
-        .network = {.hidden = {2, {12, 8}}, .activation = TT_ACT_RELU}};
+        .network = {.hidden = {2, {12, 8}}, .activation = TT_ACT_RELU, .rnn = (int)c->rnn, .rnn_size = 6}};
     snprintf(train.space.obs, sizeof train.space.obs, "float32[%u]", h->D);
     snprintf(train.space.action, sizeof train.space.action, "discrete(%u)", h->A);
     return train;
@@ -217,7 +251,7 @@ static void s_open(case_t *c, const char *name)
     s_read(c, name);
     assert_ok(tt_algorithm_find(&c->dqn, "dqn"));
     const dqn_cfg_t cfg = s_cfg(c);
-    tt_train_cfg_t train = s_train(&c->h);
+    tt_train_cfg_t train = s_train(c);
     tt_shape_t shape = {0};
     c->model.train = train;
     c->dqn->shape(&train, &cfg, &shape);
@@ -247,31 +281,57 @@ static void s_close(case_t *c)
 /*  The units that PyTorch took, with their observations. */
 typedef struct {
     uint64_t *unit;
+    uint32_t *next;
     float *ret, *discount, *obs[TT_FRAMES];
     replay_sample_t sample;
+    sequences_t sequences;
+    compute_units_t units;
 } picked_t;
+
+static void s_gather_units(const case_t *c, picked_t *out)
+{
+    for (int f = 0; f < TT_FRAMES; f++) {
+        out->units.rows[f] = out->obs[f] = tt_array0(c->h.units, c->h.D * sizeof(float));
+        replay_gather_rows(c->replay, out->unit, c->h.units, f == TT_AT ? REPLAY_AT : REPLAY_NEXT, out->obs[f]);
+    }
+}
+
+static void s_gather_sequences(const case_t *c, picked_t *out)
+{
+    sequences_t *of = &out->sequences;
+    sequences_init(of, &c->cfg, c->h.units);
+    sequences_read(of, c->replay, &out->sample, 0, c->h.units);
+    const uint32_t rows = sequences_rows(of);
+    float *obs = tt_array0((size_t)rows + of->finals, c->h.D * sizeof(float));
+    replay_gather_rows(c->replay, of->row, rows, REPLAY_AT, obs);
+    replay_gather_rows(c->replay, of->final, of->finals, REPLAY_FINAL, obs + (size_t)rows * c->h.D);
+    out->units.rows[TT_AT] = out->obs[TT_AT] = obs;
+    out->units.sequences = of;
+}
 
 static void s_pick(const case_t *c, const uint32_t *unit, const float *weight, picked_t *out)
 {
-    const uint32_t units = c->h.units;
-    out->unit = tt_array0(units, sizeof *out->unit);
-    out->ret = tt_array0(units, sizeof(float));
-    out->discount = tt_array0(units, sizeof(float));
-    for (uint32_t i = 0; i < units; i++) {
+    const uint32_t units = c->h.units, rows = s_rows(c);
+    *out = (picked_t){.unit = tt_array0(units, sizeof *out->unit),
+        .next = tt_array0(rows, sizeof *out->next),
+        .ret = tt_array0(rows, sizeof(float)),
+        .discount = tt_array0(rows, sizeof(float))};
+    for (uint32_t i = 0; i < units; i++)
         out->unit[i] = unit[i];
-        out->ret[i] = c->ret[unit[i]];
-        out->discount[i] = c->discount[unit[i]];
+    for (uint32_t i = 0; i < rows; i++) {
+        out->ret[i] = c->ret[s_row(c, out->unit, i)];
+        out->discount[i] = c->discount[s_row(c, out->unit, i)];
+        out->next[i] = s_next(c, out->unit, i);
     }
-    for (int f = 0; f < TT_FRAMES; f++) {
-        out->obs[f] = tt_array0(units, c->h.D * sizeof(float));
-        replay_gather_rows(c->replay, out->unit, units, f == TT_AT ? REPLAY_AT : REPLAY_NEXT, out->obs[f]);
-    }
-    out->sample = (replay_sample_t){units, out->unit, weight, out->ret, out->discount};
+    out->sample = (replay_sample_t){units, out->unit, weight, out->ret, out->discount, out->next};
+    (c->h.length ? s_gather_sequences : s_gather_units)(c, out);
 }
 
 static void s_drop(picked_t *p)
 {
+    sequences_free(&p->sequences);
     free(p->unit);
+    free(p->next);
     free(p->ret);
     free(p->discount);
     for (int f = 0; f < TT_FRAMES; f++)
@@ -283,12 +343,12 @@ static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, 
 {
     const float *grad;
     assert_ok(c->dqn->minibatch(c->algo, at, m));
-    assert_int_equal(m->rows, c->h.units);
+    assert_int_equal(m->rows, s_rows(c));
+    assert_int_equal(m->length, c->h.length);
     assert_null(m->row);
     assert_int_equal(m->priorities, c->h.prioritized);
     assert_ok(tt_objective_check(m->objective, tt_net_spec(c->model.net)));
-    assert_ok(
-        compute_gradients(c->compute, m, &(compute_units_t){.rows = {p->obs[TT_AT], p->obs[TT_NEXT]}}, 0, SHARDS));
+    assert_ok(compute_gradients(c->compute, m, &p->units, 0, SHARDS));
     assert_ok(tt_sums_node(compute_sums(c->compute), c->model.stream, 1, &grad));
     return grad;
 }
@@ -305,7 +365,7 @@ static void s_step(case_t *c, uint32_t number)
     const float *grad = s_describe(c, &at, &p, &m);
 
     const bool follows = s_take_u32(c);
-    const float *expected = s_take(c, DQN_STATS + 1, sizeof(float)), *error = s_take(c, c->h.units, sizeof(float));
+    const float *expected = s_take(c, DQN_STATS + 1, sizeof(float)), *error = s_take(c, s_rows(c), sizeof(float));
     s_near("gradient", number, c->h.parameters, grad, s_take_vector(c), 1e-5);
     assert_int_equal(m.blends, follows);
     assert_ok(compute_step(c->compute, &m, NULL, &result));
@@ -316,9 +376,9 @@ static void s_step(case_t *c, uint32_t number)
     s_drop(&p);
 }
 
-static void s_run(const char *name, bool dueling, uint32_t quantiles)
+static void s_run_remembering(const char *name, bool dueling, uint32_t quantiles, tt_rnn_t rnn)
 {
-    case_t c = {.dueling = dueling, .quantiles = quantiles};
+    case_t c = {.dueling = dueling, .quantiles = quantiles, .rnn = rnn};
     s_open(&c, name);
     s_check_returns(&c);
     for (uint32_t step = 0; step < c.h.steps; step++)
@@ -331,6 +391,11 @@ static void s_run(const char *name, bool dueling, uint32_t quantiles)
     assert_ptr_equal(c.file.at, c.file.end);
     free(params);
     s_close(&c);
+}
+
+static void s_run(const char *name, bool dueling, uint32_t quantiles)
+{
+    s_run_remembering(name, dueling, quantiles, TT_RNN_NONE);
 }
 
 static void test_plain(void **state)
@@ -376,6 +441,21 @@ static void test_quantiles(void **state)
     s_run("dqn_quantile_double_masked", false, 5);
 }
 
+static void test_rescaled(void **state)
+{
+    (void)state;
+    s_run("dqn_rescaled", false, 0);
+}
+
+static void test_sequences(void **state)
+{
+    (void)state;
+    s_run_remembering("dqn_lstm", false, 0, TT_RNN_LSTM);
+    s_run_remembering("dqn_lstm_double_masked", false, 0, TT_RNN_LSTM);
+    s_run_remembering("dqn_gru_dueling", true, 0, TT_RNN_GRU);
+    s_run_remembering("dqn_lstm_quantile", false, 5, TT_RNN_LSTM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +466,8 @@ int main(void)
         cmocka_unit_test(test_double_masked),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_rescaled),
+        cmocka_unit_test(test_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,21 +6,25 @@
 
 The committed files were made on a CPU with PyTorch 1.13.0 and NumPy 1.24.2. Nothing is shared with the C code: the n-step
 returns are the textbook loop, the loss is smooth_l1_loss or mse_loss, gradients are autograd's, the optimiser is torch.optim.Adam,
-the clip torch.nn.utils.clip_grad_norm_, the target network load_state_dict (tau 1) or Polyak's average.
+the clip torch.nn.utils.clip_grad_norm_, the target network load_state_dict (tau 1) or Polyak's average. With a layer that remembers
+(torch.nn.LSTM, torch.nn.GRU) units are sequences, each played by itself, step by step, from what is stored of it.
 
 One file a case, little-endian; rows are (clock, env), clock = batch * T + t:
-    char magic[8] "TTDQN\\0\\0\\1"
+    char magic[8] "TTDQN\\0\\0\\2"
     u32 T, N, D, A, batches, n, units, steps, twice (double DQN), squared, masked, prioritized, parameters,
-        learning_starts, train_every, target_every
-    f32 lr, gamma, max_grad_norm, adam_eps, tau
-    f32 params [parameters]           dueling: trunk, value, advantage; in the order of the tensor table, weights as [in][out]
+        learning_starts, train_every, target_every, length, burn, C (floats that are carried)
+    f32 lr, gamma, max_grad_norm, adam_eps, tau, rescale
+    f32 params [parameters]           dueling: trunk, value, advantage; before them the layer that remembers; in the order of the tensor
+                                      table, weights as [in][out]
     per batch: f32 obs [T][N][D]; i32 action [T][N]; f32 reward [T][N]; u32 age [N];
         u8 terminated [T][N], truncated [T][N], mask [T][N][A] (all 1 where there is none);
         f32 last [N][D]; u8 last_mask [N][A];
-        u32 finals, final_t [finals], final_env [finals]; f32 final [finals][D]; u8 final_mask [finals][A]
+        u32 finals, final_t [finals], final_env [finals]; f32 final [finals][D]; u8 final_mask [finals][A];
+        f32 carry [N][C]
     f32 ret [rows], discount [rows]   discount -1: the return is not complete
+    u32 next [rows]                   the clock from whose frame it goes on; 2^31 more: of what the episode was cut at there
     per optimiser step: u32 rows (inserted), step (of its update), unit [units]; f32 weight [units]
-        and expected: u32 follows; f32 loss, |error|, q, target, grad_norm; f32 |error| [units];
+        and expected: u32 follows; f32 loss, |error|, q, target, grad_norm; f32 |error| [units] or [length][units];
         f32 gradient [parameters] (before the clip)
     f32 params [parameters], target params [parameters] after the last step
 """
@@ -38,7 +42,10 @@ HIDDEN = (12, 8)
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHAPE = {"T": 6, "N": 3, "D": 4, "A": 3, "batches": 4, "units": 16, "learning_starts": 18, "train_every": 9,
          "target_every": 30, "lr": 1e-2, "gamma": 0.95, "max_grad_norm": 0.5, "adam_eps": 1e-8, "tau": 1.0, "n": 1,
-         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0, "dueling": 0, "quantiles": 0}
+         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0, "dueling": 0, "quantiles": 0, "rescale": 0.0, "memory": None,
+         "length": 0, "burn": 0}
+MEMORY, FINAL = 6, 1 << 31
+SEQUENCES = {"batches": 5, "units": 5, "learning_starts": 60, "target_every": 18}
 CASES = {
     "dqn": {"seed": 1},
     "dqn_nstep": {"seed": 2, "n": 3, "squared": 1, "max_grad_norm": 10.0},
@@ -48,6 +55,15 @@ CASES = {
     "dqn_dueling": {"seed": 6, "n": 3, "twice": 1, "masked": 1, "prioritized": 1, "tau": 0.5, "dueling": 1},
     "dqn_quantile": {"seed": 7, "n": 2, "quantiles": 7},
     "dqn_quantile_double_masked": {"seed": 8, "n": 3, "quantiles": 5, "twice": 1, "masked": 1, "prioritized": 1, "tau": 0.5},
+    "dqn_rescaled": {"seed": 9, "n": 2, "rescale": 0.01, "prioritized": 1},
+    "dqn_lstm": {"seed": 10, "memory": "lstm", "n": 1, "length": 5, "burn": 4, **SEQUENCES},
+    "dqn_lstm_double_masked": {"seed": 11, "memory": "lstm", "n": 3, "length": 9, "burn": 6, "twice": 1, "masked": 1, "prioritized": 1,
+                               "rescale": 1e-3, "squared": 1, **SEQUENCES},
+    "dqn_gru_dueling": {"seed": 12, "memory": "gru", "n": 7, "length": 8, "burn": 0, "twice": 1, "dueling": 1, "prioritized": 1,
+                        "tau": 0.5, **SEQUENCES},
+    "dqn_lstm_quantile": {"seed": 13, "memory": "lstm", "n": 2, "length": 12, "burn": 1, "quantiles": 5, "twice": 1, "masked": 1,
+                          "rescale": 0.01,
+                          **SEQUENCES},
 }
 
 
@@ -63,7 +79,7 @@ class Dueling(nn.Module):
 
     def __init__(self, o):
         super().__init__()
-        *common, last = (o["D"], *HIDDEN)
+        *common, last = (o["into"], *HIDDEN)
         self.trunk = nn.Sequential(*stack(*common))
         self.value, self.advantage = (nn.Sequential(*stack(common[-1], last), nn.Linear(last, n)) for n in (1, o["A"]))
 
@@ -73,8 +89,39 @@ class Dueling(nn.Module):
         return self.value(z) + advantage - advantage.mean(1, keepdim=True)
 
 
+class Remembering(nn.Module):
+    """A layer that remembers, before the rest. What is carried: h and, of an lstm, c side by side."""
+
+    def __init__(self, o):
+        super().__init__()
+        self.layer = (nn.LSTM if o["memory"] == "lstm" else nn.GRU)(o["D"], MEMORY)
+        self.behind = heads(dict(o, into=MEMORY))
+
+    def ordered(self):
+        layer = self.layer
+        return [layer.weight_ih_l0, layer.bias_ih_l0, layer.weight_hh_l0, layer.bias_hh_l0, *self.behind.parameters()]
+
+    def step(self, obs, carry):
+        """One step of one env."""
+        own = tuple(c[None, None].contiguous() for c in carry.split(MEMORY))
+        seen, own = self.layer(torch.tensor(obs)[None, None], own if len(own) > 1 else own[0])
+        return self.behind(seen[0])[0], torch.cat([c[0, 0] for c in (own if isinstance(own, tuple) else [own])])
+
+
+def heads(o):
+    return Dueling(o) if o["dueling"] else nn.Sequential(*stack(o["into"], *HIDDEN), nn.Linear(HIDDEN[-1], o["A"] * max(1, o["quantiles"])))
+
+
 def network(o):
-    return Dueling(o) if o["dueling"] else nn.Sequential(*stack(o["D"], *HIDDEN), nn.Linear(HIDDEN[-1], o["A"] * max(1, o["quantiles"])))
+    return Remembering(o) if o["memory"] else heads(dict(o, into=o["D"]))
+
+
+def ordered(q):
+    return q.ordered() if isinstance(q, Remembering) else list(q.parameters())
+
+
+def carried(o):
+    return {None: 0, "lstm": 2 * MEMORY, "gru": MEMORY}[o["memory"]]
 
 
 def flat(tensors):
@@ -104,11 +151,14 @@ def play(rng, o):
     w["action"] = (rng.random((clocks, N, o["A"])) * w["mask"][:-1]).argmax(-1).astype(np.int32)
     for c in range(clocks):
         w["age"][c + 1] = np.where(w["terminated"][c] | w["truncated"][c], 0, w["age"][c] + 1)
+    if o["memory"]:
+        carry = rng.standard_normal((o["batches"], N, carried(o))).astype(np.float32)
+        w["carry"] = np.where(w["age"][:-1:o["T"], :, None] > 0, carry, np.float32(0))
     return w
 
 
-def bootstrap(w, o, clock, env):
-    """Return, discount, and the frame and mask from which it goes on; None: not complete."""
+def reach(w, o, clock, env):
+    """Return, discount, and from which frame it goes on, of which kind; None: not complete."""
     ret, discount = 0.0, 1.0
     for at in range(clock, clock + o["n"]):
         if at >= len(w["reward"]):
@@ -116,10 +166,20 @@ def bootstrap(w, o, clock, env):
         ret += discount * float(w["reward"][at, env])
         discount *= o["gamma"]
         if w["terminated"][at, env]:
-            return ret, 0.0, w["frame"][at, env], w["mask"][at, env]
+            return ret, 0.0, at, "frame"
         if w["truncated"][at, env]:
-            return ret, discount, w["final"][at, env], w["final_mask"][at, env]
-    return ret, discount, w["frame"][clock + o["n"], env], w["mask"][clock + o["n"], env]
+            return ret, discount, at, "final"
+    return ret, discount, clock + o["n"], "frame"
+
+
+def bootstrap(w, o, clock, env):
+    """Return, discount, and the frame and mask from which it goes on; None: not complete."""
+    found = reach(w, o, clock, env)
+    return found and (*found[:2], w[found[3]][found[2], env], mask_at(w, env, *found[2:]))
+
+
+def mask_at(w, env, at, kind):
+    return w["mask" if kind == "frame" else "final_mask"][at, env]
 
 
 def write_batch(out, w, o, b):
@@ -134,6 +194,7 @@ def write_batch(out, w, o, b):
     t, env = np.nonzero(w["truncated"][of])
     out.write(struct.pack("<I", len(t)) + t.astype("<u4").tobytes() + env.astype("<u4").tobytes())
     out.write(w["final"][of][t, env].tobytes() + w["final_mask"][of][t, env].tobytes())
+    out.write(w["carry"][b].tobytes() if "carry" in w else b"")
 
 
 def schedule(o):
@@ -150,44 +211,93 @@ def schedule(o):
     return steps
 
 
+def h(x, e):
+    return torch.sign(x) * (torch.sqrt(x.abs() + 1) - 1) + e * x if e else x
+
+
+def h_back(x, e):
+    """In double: e is small, and what is subtracted nearly equal."""
+    x = x.double()
+    return (torch.sign(x) * (((torch.sqrt(1 + 4 * e * (x.abs() + 1 + e)) - 1) / (2 * e)) ** 2 - 1) if e else x).float()
+
+
+def target_of(o, ret, discount, value):
+    return h(ret + discount * h_back(value, o["rescale"]), o["rescale"])
+
+
+def walk(q, w, o, start, env):
+    """Heads of a sequence by (clock, kind), without gradient but from the first row that is trained on."""
+    carry, seen = torch.from_numpy(w["carry"][start // o["T"], env].copy()), {}
+    for clock in range(start, start + o["burn"] + o["length"] + o["n"]):
+        with torch.set_grad_enabled(clock >= start + o["burn"]):
+            if w["age"][clock, env] == 0:
+                carry = torch.zeros_like(carry)
+            seen[clock, "frame"], carry = q.step(w["frame"][clock, env], carry)
+            if clock < len(w["final"]):
+                seen[clock, "final"] = q.step(w["final"][clock, env], carry)[0]
+    return seen
+
+
+def sequences_step(q, target, optimizer, w, o, picks, weight):
+    """Rows in the order (step, sequence)."""
+    taken_at, values, chooser, ret, discount, mask, action = [], [], [], [], [], [], []
+    mine = [walk(q, w, o, *pick) for pick in picks]
+    with torch.no_grad():
+        other = [walk(target, w, o, *pick) for pick in picks]
+    for t in range(o["burn"], o["burn"] + o["length"]):
+        for u, (start, env) in enumerate(picks):
+            *numbers, at, kind = reach(w, o, start + t, env)
+            ret.append(numbers[0])
+            discount.append(numbers[1])
+            mask.append(mask_at(w, env, at, kind))
+            action.append(int(w["action"][start + t, env]))
+            taken_at.append(mine[u][start + t, "frame"])
+            values.append(other[u][at, kind])
+            chooser.append((mine if o["twice"] else other)[u][at, kind].detach())
+    weights, lists = np.tile(weight, o["length"]), (ret, discount)
+    ret, discount = (torch.tensor(x, dtype=torch.float32) for x in lists)
+    chosen = torch.stack(taken_at), torch.stack(values), torch.stack(chooser), ret, discount
+    return learn(q, optimizer, o, chosen, torch.tensor(np.stack(mask)), torch.tensor(action), weights)
+
+
+def learn(q, optimizer, o, heads, mask, action, weight):
+    """heads: at, target's next, the chooser's next, returns, discounts."""
+    at, values, chooser, ret, discount = heads
+    rows, n = torch.arange(len(action)), max(1, o["quantiles"])
+    at, values, chooser = (x.reshape(len(action), o["A"], n) for x in (at, values, chooser))
+    best = chooser.mean(2).masked_fill(mask == 0, -torch.inf).argmax(1)
+    wanted, taken = target_of(o, ret[:, None], discount[:, None], values[rows, best]), at[rows, action]
+    if o["quantiles"]:
+        return descend(q, optimizer, o, quantile_loss(n, taken, wanted), weight, taken.mean(1), wanted.mean(1))
+    loss = (F.mse_loss if o["squared"] else F.smooth_l1_loss)(taken[:, 0], wanted[:, 0], reduction="none")
+    return descend(q, optimizer, o, loss, weight, taken[:, 0], wanted[:, 0])
+
+
 def step_of(q, target, optimizer, w, o, picks, weight):
     units = [bootstrap(w, o, *pick) for pick in picks]
     at = torch.tensor(np.stack([w["frame"][pick] for pick in picks]))
     ret, discount = (torch.tensor([u[k] for u in units], dtype=torch.float32) for k in (0, 1))
     following, mask = torch.tensor(np.stack([u[2] for u in units])), torch.tensor(np.stack([u[3] for u in units]))
     action = torch.tensor([int(w["action"][pick]) for pick in picks])
-    if o["quantiles"]:
-        return quantile_step(q, target, optimizer, o, at, ret, discount, following, mask, action, weight)
     with torch.no_grad():
         values = target(following)
-        best = (q(following) if o["twice"] else values).masked_fill(mask == 0, -torch.inf).argmax(1)
-        wanted = ret + discount * values.gather(1, best[:, None])[:, 0]
-    taken = q(at).gather(1, action[:, None])[:, 0]
-    loss = (F.mse_loss if o["squared"] else F.smooth_l1_loss)(taken, wanted, reduction="none")
-    return descend(q, optimizer, o, loss, weight, taken, wanted)
+        chooser = q(following) if o["twice"] else values
+    return learn(q, optimizer, o, (q(at), values, chooser, ret, discount), mask, action, weight)
 
 
-def quantile_step(q, target, optimizer, o, at, ret, discount, following, mask, action, weight):
+def quantile_loss(n, taken, wanted):
     """Quantile regression (arXiv:1710.10044) with kappa 1: a sum over the trained quantiles, a mean over the targets."""
-    n, rows = o["quantiles"], torch.arange(len(action))
-    with torch.no_grad():
-        values = target(following).reshape(-1, o["A"], n)
-        chooser = q(following).reshape(-1, o["A"], n) if o["twice"] else values
-        best = chooser.mean(2).masked_fill(mask == 0, -torch.inf).argmax(1)
-        wanted = ret[:, None] + discount[:, None] * values[rows, best]
-    taken = q(at).reshape(-1, o["A"], n)[rows, action]
     apart = wanted[:, None, :] - taken[:, :, None]
     level = (torch.arange(n) + 0.5) / n
     huber = torch.where(apart.abs() <= 1, 0.5 * apart ** 2, apart.abs() - 0.5)
-    loss = ((level[None, :, None] - (apart.detach() < 0).float()).abs() * huber).mean(2).sum(1)
-    return descend(q, optimizer, o, loss, weight, taken.mean(1), wanted.mean(1))
+    return ((level[None, :, None] - (apart.detach() < 0).float()).abs() * huber).mean(2).sum(1)
 
 
 def descend(q, optimizer, o, loss, weight, taken, wanted):
     total = (loss * torch.tensor(weight)).mean()
     optimizer.zero_grad()
     total.backward()
-    gradient = flat([p.grad for p in q.parameters()])
+    gradient = flat([p.grad for p in ordered(q)])
     norm = nn.utils.clip_grad_norm_(q.parameters(), o["max_grad_norm"])
     optimizer.step()
     error = (taken - wanted).abs().detach()
@@ -212,27 +322,33 @@ def record(name):
     optimizer = torch.optim.Adam(q.parameters(), lr=o["lr"], eps=o["adam_eps"])
     everything = [(c, e) for c in range(o["batches"] * o["T"]) for e in range(o["N"])]
     whole = [pick for pick in everything if bootstrap(w, o, *pick)]
+    if o["memory"]:
+        reaches = o["burn"] + o["length"] + o["n"] - 1
+        whole = [(c, e) for c, e in everything if c % o["T"] == 0 and c + reaches <= o["batches"] * o["T"]]
+    one_step = sequences_step if o["memory"] else step_of
     with open(os.path.join(HERE, name + ".bin"), "wb") as out:
-        params = flat(q.parameters())
-        out.write(struct.pack("<8s16I5f", b"TTDQN\0\0\1", *(o[k] for k in (
+        params = flat(ordered(q))
+        out.write(struct.pack("<8s19I6f", b"TTDQN\0\0\2", *(o[k] for k in (
             "T", "N", "D", "A", "batches", "n", "units")), len(steps), *(o[k] for k in (
                 "twice", "squared", "masked", "prioritized")), len(params), *(o[k] for k in (
-                    "learning_starts", "train_every", "target_every", "lr", "gamma", "max_grad_norm", "adam_eps", "tau"))))
+                    "learning_starts", "train_every", "target_every", "length", "burn")), carried(o), *(o[k] for k in (
+                        "lr", "gamma", "max_grad_norm", "adam_eps", "tau", "rescale"))))
         out.write(params.tobytes())
         for b in range(o["batches"]):
             write_batch(out, w, o, b)
-        table = [bootstrap(w, o, *pick) or (0.0, -1.0) for pick in everything]
+        table = [reach(w, o, *pick) or (0.0, -1.0, 0, "frame") for pick in everything]
         out.write(np.array([[u[k] for u in table] for k in (0, 1)], "<f4").tobytes())
+        out.write(np.array([u[2] | (FINAL if u[3] == "final" else 0) for u in table], "<u4").tobytes())
         for rows, step, follows in steps:
             picks = [whole[i] for i in rng.integers(0, len(whole), o["units"])]
             weight = (0.5 + rng.random(o["units"])).astype(np.float32)
-            stats, error, gradient = step_of(q, target, optimizer, w, o, picks, weight)
+            stats, error, gradient = one_step(q, target, optimizer, w, o, picks, weight)
             if follows:
                 follow(q, target, o["tau"])
             out.write(struct.pack("<2I", rows, step))
             out.write(np.array([c * o["N"] + e for c, e in picks], "<u4").tobytes() + weight.tobytes())
             out.write(struct.pack("<I5f", follows, *stats) + error.tobytes() + gradient.tobytes())
-        out.write(flat(q.parameters()).tobytes() + flat(target.parameters()).tobytes())
+        out.write(flat(ordered(q)).tobytes() + flat(ordered(target)).tobytes())
 
 
 if __name__ == "__main__":
