@@ -63,7 +63,7 @@ typedef struct {
 
 typedef struct replay replay_t; /* opaque */
 
-/*  TT_CONFIG: a number out of its range, a capacity below one batch or over REPLAY_ROWS_MAX rows. */
+/*  TT_CONFIG: a number out of its range, a capacity below one batch or one sequence, or over REPLAY_ROWS_MAX rows. */
 tt_status_t replay_new(replay_t **self_p, const replay_cfg_t *cfg);
 void replay_destroy(replay_t **self_p);
 
@@ -136,7 +136,8 @@ tt_status_t replay_priorities(replay_t *self, uint64_t total, const float *x, ui
 
 /* ---- what is read -------------------------------------------------------------------------------------------------- */
 
-/*  What is called `unit` here is a unit, or, of sequences, any row of one: clock * N + env. */
+/*  What is called `unit` here is a unit, or, of sequences, any row that is held: clock * N + env; its stack shows as many of its
+ *  episode's frames as are held. */
 typedef enum {
     REPLAY_AT,   /* its own row; of sequences, too, the frame that came after the newest row                        */
     REPLAY_NEXT, /* its bootstrap frame: `ahead` rows on, or the final observation of a truncation before that. After
@@ -144,8 +145,8 @@ typedef enum {
     REPLAY_FINAL /* of sequences: what the episode was cut at, of a row that REPLAY_FINAL_OF names                  */
 } replay_frame_t;
 
-/*  column[c] -> the row of column c as stored (no stack), NULL if it is not stored, or NEXT and not kept. Borrowed until
- *  the next change. The unit lives. */
+/*  column[c] -> the row of column c as stored (no stack), NULL if it is not stored, or if it is not kept and the
+ *  frame is no row's own. Borrowed until the next change. The unit lives. */
 void replay_row(const replay_t *self, uint64_t unit, replay_frame_t frame, const void *column[TT_COLUMNS_MAX]);
 
 /*  One column of many units, as stored: out[units][column->bytes], the stacked one [units][stack][column->bytes], oldest

@@ -49,7 +49,7 @@ static void s_check_held(pair_t *pair, uint64_t clock, uint32_t env)
     assert_int_equal(units_complete(&pair->replay->units, place), complete);
     if (complete)
         frames_check(pair->naive, pair->replay, id, REPLAY_NEXT, &row);
-    if (row.cut && row.rows == 1)
+    if ((row.cut && row.rows == 1) || world->row[env][clock].truncated) /* though it be terminated, too */
         frames_check(pair->naive, pair->replay, id, REPLAY_FINAL, &row);
 }
 
