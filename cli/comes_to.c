@@ -158,7 +158,11 @@ static void s_print_replay(FILE *out, const sums_t *self, const tt_train_cfg_t *
     char a[FIGURE], b[FIGURE];
     figure_amount(feed->capacity, "B", a);
     figure_amount(4 * feed->capacity, "B", b);
-    fprintf(out, "#   %-12s %s at most, on each learner; a step draws %u of its rows\n", "a replay", a, feed->units);
+    fprintf(out, "#   %-12s %s at most, on each learner; a step draws %u of its ", "a replay", a, feed->units);
+    if (feed->length)
+        fprintf(out, "sequences of %u rows behind %u\n", feed->length, feed->burn);
+    else
+        fprintf(out, "rows\n");
     s_print_copy(out, self, train);
     fprintf(out, "#   %-12s ", "on disk");
     if (!feed->save)

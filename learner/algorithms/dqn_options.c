@@ -166,6 +166,16 @@ tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, co
     return s_check_priorities(config, train, cfg);
 }
 
+/*  Of a row that is trained on: the objective's stages; of sequences its own, and the walks' through all their frames, shared out. */
+static uint32_t s_forwards(const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const off_policy_form_t form = dqn_form(train, cfg);
+    const uint32_t frames = form.burn + form.length + cfg->off.n_step, of_set_0 = cfg->double_q ? frames : form.burn;
+    if (!form.length)
+        return cfg->double_q ? 3 : 2; /* dqn_objective */
+    return (form.length + frames + of_set_0 + form.length / 2) / form.length;
+}
+
 /* ---- what the rest of the system is told ---------------------------------------------------------------------------- */
 
 void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *out)
@@ -180,7 +190,7 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .noisy = cfg->noisy ? cfg->noisy_sigma : 0,
         .quantiles = cfg->quantiles,
         .dueling = cfg->dueling};
-    out->forwards = cfg->double_q ? 3 : 2; /* dqn_objective */
+    out->forwards = s_forwards(train, cfg);
     out->feed = off_policy_feed(train, &cfg->off, dqn_form(train, cfg));
     out->feed.alpha = cfg->replay.prioritized ? cfg->replay.alpha : 0;
     out->feed.epsilon = cfg->replay.epsilon;

@@ -113,6 +113,7 @@ expect 78 "--set: algorithm.name: no algorithm 'RecurrentPPO'; here it is ppo wi
     "$TUTTI" check good.yaml --set algorithm.name=RecurrentPPO
 expect 78 "--set: algorithm.name: no algorithm 'R2D2'; here it is dqn with network.rnn: lstm" \
     "$TUTTI" check good.yaml --set algorithm.name=R2D2
+expect 0 '# a replay 5.2 MB at most, on each learner; a step draws 16 of its sequences of 40 rows behind 20' "$TUTTI" check cartpole-novel-dqn-lstm
 "$TUTTI" check cartpole-novel-ppo-lstm | sed 's/  *# .*//' >memory.yaml
 "$TUTTI" check memory.yaml | sed 's/  *# .*//' | cmp - memory.yaml || fail "a config that remembers does not read back to itself"
 "$TUTTI" check good.yaml | sed 's/  *# .*//' >none.yaml # says rnn_size, and rnn: none

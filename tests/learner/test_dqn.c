@@ -289,6 +289,8 @@ static void test_shape_of_sequences(void **state)
     s_dqn()->shape(&train, &cfg, &shape);
     assert_true(shape.feed.length == 80 && shape.feed.burn == 40 && shape.feed.ahead == 5 && shape.feed.units == 6);
     assert_true(shape.ride == 6 * 80 && shape.feed.eta == 0.25f);
+    assert_int_equal(
+        shape.forwards, (80 + 125 + 40 + 40) / 80); /* its own, the target's of all frames, its own of the burn-in */
     assert_int_equal(shape.feed.capacity, 6400 * (4 * 4 + 4 + 4 + 1 + 1) + 6400 / 8 * 2 * 16 * 4);
 
     s_refused("algorithm: {sequence_length: 2049}\n", &train, "algorithm.sequence_length", "2048");
