@@ -49,6 +49,10 @@ stop: {env_steps: 576}
 """
 
 
+# A step draws sequences over two batches, and what policies carried into these goes where they go.
+SEQUENCES = DQN.replace("name: dqn\nenv", "name: dqn-lstm\nenv").replace("hidden: [16]", "hidden: [8], rnn: lstm, rnn_size: 8").replace(
+    "batch_size: 16", "batch_size: 8, sequence_length: 12, burn_in: 8")
+
 # A gradient step is two steps by turns.
 SAC = """\
 name: sac
@@ -150,7 +154,7 @@ class Job:
 
 
 JOBS = [Job(text, lag, learners, shards, steps)
-        for text, learners, shards, steps, lags in ((PPO, 3, 8, [4] * 4, (0, 1)), (DQN, 2, 4, s_replay_steps(8), (0, 1)),
+        for text, learners, shards, steps, lags in ((PPO, 3, 8, [4] * 4, (0, 1)), (DQN, 2, 4, s_replay_steps(8), (0, 1)), (SEQUENCES, 2, 4, s_replay_steps(8), (1,)),
                                                     (SAC, 2, 4, s_replay_steps(8), (1,)),
                                                     (TD3, 2, 4, s_replay_steps(8, 3), (0,))) for lag in lags]
 
