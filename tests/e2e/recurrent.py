@@ -220,10 +220,10 @@ def test_what_is_refused(world):
                        "algorithm.minibatch_size=524288")
     equal(done.returncode, CONFIG, done.stderr)
     check("network.rnn_size 2048: 2 sequences of 65536 steps at a time, in each of 4 threads, are 36864 MiB" in done.stderr, done.stderr)
-    dqn = world.config(f"env: CartPole-v1\nalgorithm: {{name: dqn}}\nreplay: {{capacity: 4k}}\nnetwork: {LSTM}\nstop: {{env_steps: 4k}}\n")
-    done = world.tutti("run", dqn)
+    sac = world.config(f"env: Pendulum-v1\nalgorithm: {{name: sac}}\nreplay: {{capacity: 4k}}\nnetwork: {LSTM}\nstop: {{env_steps: 4k}}\n")
+    done = world.tutti("run", sac)
     equal(done.returncode, CONFIG, done.stderr)
-    check("job.yaml:4:11: network.rnn: dqn trains networks that remember nothing" in done.stderr, done.stderr)
+    check("job.yaml:4:11: network.rnn: sac trains networks that remember nothing" in done.stderr, done.stderr)
 
 
 def test_asked_about(world):
@@ -243,7 +243,18 @@ def test_asked_about(world):
 
 def test_environments_that_cannot_be_saved(world):
     """Where they come to another collector, or to another life, an episode begins, and nothing is carried into it."""
-    config = s_config(world, f"{PLUGINS}/unsaved.so")
+    s_unsaved(world, s_config(world, f"{PLUGINS}/unsaved.so"))
+
+
+def test_sequences_of_environments_that_cannot_be_saved(world):
+    """No sequence goes over a place where an env broke."""
+    s_unsaved(world, world.config(
+        f"env: {PLUGINS}/unsaved.so\nnum_envs: 8\nnum_steps: 32\nnetwork: {{rnn: lstm, rnn_size: 9}}\nlearner: {{shards: 4}}\n"
+        "algorithm: {name: dqn, batch_size: 8, sequence_length: 40, burn_in: 9, learning_starts: 600, train_every: 64, epsilon_steps: 2000}\n"
+        "replay: {capacity: 2000, prioritized: true, beta_steps: 4000}\n"))
+
+
+def s_unsaved(world, config):
     process, run_dir = world.start_run(config, "collector.replicas=2", "learner.replicas=2", ENDLESS, seed=5)
     status = world.await_steps(run_dir, steps(1000), process)
     pid = world.replica("collector", 0)
@@ -273,4 +284,4 @@ def test_a_dijob(world):
 
 main(test_one_memory, test_a_memory_each, test_pictures_dicts_and_masks, test_ends_of_the_range, test_disturbed_lag_0, test_disturbed_lag_1,
      test_resumed_after_a_power_cut, test_snapshots_of_something_else, test_another_memory_is_another_run, test_what_is_refused,
-     test_asked_about, test_environments_that_cannot_be_saved, test_a_dijob)
+     test_asked_about, test_environments_that_cannot_be_saved, test_sequences_of_environments_that_cannot_be_saved, test_a_dijob)
