@@ -3,6 +3,7 @@
 #include "collector/registry.h"
 #include "common/base/mem.h"
 #include "common/config/config.h"
+#include "learner/algorithm.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,19 +86,33 @@ static bool s_bundled(const char *name, char *out, size_t size)
     return *folder && !strchr(name, '/') && length < (int)size && access(out, F_OK) == 0;
 }
 
-/*  Their names end in their algorithm's. */
+static bool s_is_algorithm(const char *word, size_t length)
+{
+    size_t count;
+    const tt_algorithm_t *const *algorithms = tt_algorithms(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strlen(algorithms[i]->name) == length && strncmp(algorithms[i]->name, word, length) == 0)
+            return true;
+    return false;
+}
+
+/*  A word of their names is their algorithm's. */
 bool recipe_beside(const recipe_t *self, const char *algorithm, char *out)
 {
     enum { NAME_SIZE = 256 };
     char path[sizeof self->path];
     const char *slash = strrchr(self->path, '/'), *name = slash ? slash + 1 : self->path;
-    const char *dash = strrchr(name, '-');
-    if (!dash)
-        return false;
-    snprintf(out, NAME_SIZE, "%.*s", (int)strcspn(name, "."), name);
+    const size_t length = strcspn(name, ".");
+    snprintf(out, NAME_SIZE, "%.*s", (int)length, name);
     if (!s_bundled(out, path, sizeof path) || strcmp(path, self->path) != 0)
         return false;
-    snprintf(out, NAME_SIZE, "%.*s-%.64s", (int)(dash - name), name, algorithm);
+    size_t at = 0, word = strcspn(name, "-.");
+    while (!s_is_algorithm(name + at, word) && name[at + word] == '-') {
+        at += word + 1;
+        word = strcspn(name + at, "-.");
+    }
+    const size_t behind = at + word;
+    snprintf(out, NAME_SIZE, "%.*s%.64s%.*s", (int)at, name, algorithm, (int)(length - behind), name + behind);
     return s_bundled(out, path, sizeof path) && strcmp(path, self->path) != 0;
 }
 

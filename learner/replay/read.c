@@ -90,7 +90,8 @@ static frame_t s_frame_of_sequence(const replay_t *self, past_place_t place, uin
         TT_CHECK(place.in->mark[place.at] & ROW_CUT);
         return s_final(past, place);
     }
-    TT_CHECK(units_complete(&self->units, place));
+    const bool complete = units_complete(&self->units, place);
+    TT_CHECK(complete);
     return s_next(self, place, env);
 }
 
@@ -169,9 +170,10 @@ static void s_gather_group(const replay_t *self, const uint64_t *unit, uint32_t 
     const size_t bytes = self->past.cfg.columns->at[column].bytes;
     const uint8_t *value[GROUP];
     frame_t frame[GROUP];
+    const bool kept = past_keeps(&self->past, column);
     for (uint32_t i = 0; i < count; i++) {
         frame[i] = s_frame(self, unit[i], which);
-        TT_CHECK(!frame[i].record || past_keeps(&self->past, column));
+        TT_CHECK(!frame[i].record || kept);
         value[i] = s_value(&self->past, &frame[i], column);
         __builtin_prefetch(value[i]);
     }

@@ -63,6 +63,7 @@ refused 78 "--set: unknown key 'network.rn'" "$TUTTI" resume remembers --set net
 # another algorithm than that of the bundled config, which has options of its own
 refused 78 'this is dqn; with dqn there is the bundled config cartpole-dqn' "$TUTTI" run CartPole-v1 --set algorithm.name=dqn
 refused 78 'this is dqn; with dqn there is the bundled config cartpole-dqn' "$TUTTI" run cartpole-a2c --set algorithm.name=dqn
+refused 78 'this is dqn; with dqn there is the bundled config cartpole-novel-dqn-lstm' "$TUTTI" run CartPoleNoVel-v1 --set algorithm.name=dqn
 refused 78 "no algorithm 'dqm' (did you mean 'dqn'?)" "$TUTTI" run CartPole-v1 --set algorithm.name=dqm
 
 refused 64 "'collector=2': collector is there already" "$TUTTI" scale remembers collector=1 collector=2
