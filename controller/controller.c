@@ -217,10 +217,9 @@ static void s_start(tt_controller_t *self, group_t *group, uint32_t index)
             self->observer.started(self->observer.ctx, group->role->name, index, slot->id);
         return;
     }
-    log_error("%s", tt_err_text());
     tt_replica_event_t event = {
         .phase = TT_PHASE_FAILED, .exit_code = status == TT_NOT_FOUND ? 66 : tt_status_exit_code(TT_OS)};
-    snprintf(event.reason, sizeof event.reason, "%.127s", tt_err_text());
+    snprintf(event.reason, sizeof event.reason, "%.383s", tt_err_text());
     s_decide(self, group, index, &event);
 }
 

@@ -244,7 +244,7 @@ static tt_status_t s_start(tt_substrate_t *base, const tt_replica_spec_t *spec, 
     if (status != TT_OK) {
         free(mark);
         free(log_path);
-        return tt_err_wrap(status, "%s/%u", spec->role, spec->index);
+        return status;
     }
     if (self->count == self->room) {
         self->room = self->room ? 2 * self->room : 16;

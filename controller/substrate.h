@@ -29,12 +29,13 @@ typedef struct {
     int pid;          /* of what has ended, where it was a process here; 0 = not known */
     int exit_code;    /* SUCCEEDED, FAILED; 128 + signal when killed                */
     int signal;       /* 0 = none                                                   */
-    char reason[128]; /* for a person: "killed by SIGKILL", "OOMKilled"             */
+    char reason[384]; /* for a person: "killed by SIGKILL", "OOMKilled"             */
 } tt_replica_event_t;
 
 typedef struct tt_substrate tt_substrate_t;
 typedef struct {
-    tt_status_t (*start)(tt_substrate_t *self, const tt_replica_spec_t *spec, tt_replica_id_t *out);
+    tt_status_t (*start)(tt_substrate_t *self, const tt_replica_spec_t *spec,
+        tt_replica_id_t *out); /* the words of a failure do not name the replica: who asks knows by which name */
     tt_status_t (*stop)(
         tt_substrate_t *self, tt_replica_id_t id, int grace_ms); /* asks; kills after grace; event follows */
     tt_status_t (*poll)(

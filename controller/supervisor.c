@@ -133,7 +133,7 @@ static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replic
     if (event->exit_code && !self->ending) /* what ends later ends because of it */
         snprintf(self->failed_log, sizeof self->failed_log, "logs/%.31s-%u.log", role, index);
     if (event->exit_code && !self->ending && !self->killed) {
-        char text[256];
+        char text[512];
         snprintf(text, sizeof text, "%s/%u: %s", role, index, event->reason);
         s_note(self, text);
     }
@@ -408,7 +408,7 @@ static void s_explain(supervisor_t *self, const char *reason)
         const char *newline = strrchr(tt_buf_text(&text), '\n');
         last = newline ? newline + 1 : tt_buf_text(&text);
     }
-    snprintf(self->out->reason, sizeof self->out->reason, "%.300s%s%.600s", reason, last[0] ? ": " : "", last);
+    snprintf(self->out->reason, sizeof self->out->reason, "%.512s%s%.500s", reason, last[0] ? ": " : "", last);
     tt_buf_free(&text);
 }
 

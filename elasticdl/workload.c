@@ -235,7 +235,7 @@ bool workload_poll(workload_t *self)
     self->id = 0;
     self->ended = true;
     self->exit_code = event.exit_code;
-    snprintf(self->reason, sizeof self->reason, "%s", event.reason);
+    snprintf(self->reason, sizeof self->reason, "%.127s", event.reason);
     log_info("%s has ended: %s", self->program, self->reason);
     return true;
 }

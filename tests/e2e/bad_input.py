@@ -234,6 +234,21 @@ def test_no_place_for_a_run(world):
             check(word in last, f"the message does not say {word!r}: {done.stderr}")
 
 
+def test_a_log_that_cannot_be_written(world):
+    """The role that it is of stands in each line once, whatever it is that stands in its place."""
+    run_dir = world.train(world.config(), "stop.env_steps=1024")["run_dir"]
+    log = os.path.join(run_dir, "logs", "learner-0.log")
+    os.remove(log)
+    os.mkdir(log)
+    done = world.tutti("resume", run_dir, "--set", "stop.env_steps=2048")
+    equal(done.returncode, 71, f"exit code; stderr: {done.stderr}")
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "Is a directory" in line]
+    check(any("starting it again" in line for line in lines) and any("given up" in line for line in lines), f"{lines}")
+    for line in lines:
+        equal(line.count("learner/0"), 1, f"names of the role in {line!r}")
+    equal(len(lines), len({line.partition(" ")[2] for line in lines}) + 4, f"five times begun again, and one end: {lines}")
+
+
 def test_limit_on_file_sizes(world):
     """`ulimit -f`: the write fails with words, no signal kills a process, and no line is torn or there twice."""
     run_dir = os.path.join(world.path, "run")
@@ -413,7 +428,7 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
+     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
      test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
