@@ -39,7 +39,9 @@ const tt_option_t tt_opt_master[] = {
 static tt_status_t s_make_run(char **out, const char *given)
 {
     char *path = tt_strdup(given);
-    tt_status_t status = given ? TT_OK : tt_file_make_path("runs", 0755);
+    tt_status_t status = tt_file_check_umask();
+    if (status == TT_OK && !given)
+        status = tt_file_make_path("runs", 0755);
     int made = -1;
     for (int n = 1; status == TT_OK && made != 0 && n < RUNS; n++) {
         if (!given) {

@@ -138,6 +138,7 @@ tt_status_t tt_rundir_create(tt_rundir_t *out, const char *path, const char *nam
 {
     bool made = false;
     TT_TRY(s_check_words(path ? "the run's directory" : "the run's name", path ? path : name));
+    TT_TRY(tt_file_check_umask());
     TT_TRY(path ? s_create_at(out, path, &made) : s_create_numbered(out, name, &made));
     const int dir = open(out->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
@@ -153,6 +154,7 @@ tt_status_t tt_rundir_create(tt_rundir_t *out, const char *path, const char *nam
 
 tt_status_t tt_rundir_adopt(tt_rundir_t *out, const char *path, int mode)
 {
+    TT_TRY(tt_file_check_umask());
     TT_TRY(tt_file_make_path(path, (mode_t)mode));
     TT_TRY(s_settle(out, path));
     const int dir = open(out->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -375,6 +377,7 @@ tt_status_t tt_rundir_sync(const tt_rundir_t *self)
 
 tt_status_t tt_rundir_begin(const tt_rundir_t *self)
 {
+    TT_TRY(tt_file_check_umask());
     TT_TRY(s_renew_mark(self));
     char *room = tt_new0(ROOM + 1);
     memset(room, '\n', ROOM);

@@ -19,7 +19,7 @@ typedef struct {
 } tt_rundir_t;
 
 /*  Make `path`, or runs/<name>-<n> with the first free n when path is NULL, with its subfolders; register it.
- *  TT_EXISTS: the path is there already and not empty (use resume, or another name). TT_USAGE: control characters in it. TT_IO, TT_DENIED. */
+ *  TT_EXISTS: the path is there already and not empty (use resume, or another name). TT_USAGE: control characters in it. TT_IO, TT_DENIED (a umask that shuts out its owner, too). */
 tt_status_t tt_rundir_create(tt_rundir_t *out, const char *path, const char *name);
 
 /*  Take a directory for a run that somebody else keeps, made with mode when it is not there (a pod's volume). One with other

@@ -143,6 +143,7 @@ static tt_status_t s_make_dir(const char *dir, const char *task)
 
 tt_status_t place_make(const char *dir, const char *task, const place_link_t *links, size_t count)
 {
+    TT_TRY(tt_file_check_umask());
     TT_TRY(s_make_dir(dir, task));
     const tt_status_t status = s_fill(dir, task, links, count);
     if (status == TT_OK)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -148,9 +149,38 @@ tt_status_t tt_file_save(const char *path, const void *data, size_t size, bool r
     return status;
 }
 
+/*  Of /proc: umask(2) tells it only to who changes it, for all threads. 0 where /proc does not say. */
+static mode_t s_umask(void)
+{
+    static const char key[] = "Umask:";
+    char line[256];
+    unsigned mask = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, sizeof key - 1) == 0) {
+            mask = (unsigned)strtoul(line + sizeof key - 1, NULL, 8);
+            break;
+        }
+    if (file)
+        fclose(file);
+    return (mode_t)mask;
+}
+
+tt_status_t tt_file_check_umask(void)
+{
+    const mode_t mask = s_umask();
+    if ((mask & S_IRWXU) == 0)
+        return TT_OK;
+    return tt_err(TT_DENIED,
+        "umask %04o: it takes your own rights to whatever is made; set another one first, as 'umask 022'",
+        (unsigned)mask);
+}
+
 static tt_status_t s_make(const char *path, mode_t mode)
 {
     struct stat info;
+    if (stat(path, &info) != 0 && errno == ENOENT)
+        TT_TRY(tt_file_check_umask());
     if (mkdir(path, mode) == 0)
         return TT_OK;
     if (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))

@@ -31,5 +31,10 @@ tt_status_t tt_file_save(const char *path, const void *data, size_t size, bool r
 /*  The second before there is anything to write: is there something of that name? TT_EXISTS. */
 tt_status_t tt_file_is_free(const char *path);
 
-/*  mkdir -p: what is missing above it is made with 0777 less the umask, itself with mode. TT_OK too when it is there. */
+/*  Does the umask leave its owner all rights to what is made? Else nobody could enter a directory that is made now. Asked before the
+ *  first of several is made. TT_DENIED. */
+tt_status_t tt_file_check_umask(void);
+
+/*  mkdir -p: what is missing above it is made with 0777 less the umask, itself with mode. TT_OK too when it is there.
+ *  TT_DENIED: not permitted, or not with this umask; TT_IO. */
 tt_status_t tt_file_make_path(const char *path, mode_t mode);

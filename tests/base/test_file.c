@@ -205,6 +205,25 @@ static void test_a_torn_line_of_the_log_stays_the_only_one(void **state)
     assert_true(whole >= 40 && whole < 60);
 }
 
+/*  Before the first of several directories is made, and only where one is. */
+static void test_a_umask_that_shuts_out_its_owner(void **state)
+{
+    static const mode_t masks[] = {0777, 0700, 0100, 0200, 0400};
+    (void)state;
+    assert_ok(tt_file_make_path("there", 0755));
+    const mode_t usual = umask(0077);
+    assert_ok(tt_file_check_umask());
+    for (size_t i = 0; i < TT_COUNT(masks); i++) {
+        umask(masks[i]);
+        assert_int_equal(tt_file_check_umask(), TT_DENIED);
+        assert_int_equal(tt_file_make_path("a/b/c", 0755), TT_DENIED);
+        assert_non_null(strstr(tt_err_text(), "umask 0"));
+        assert_true(access("a", F_OK) != 0);
+        assert_ok(tt_file_make_path("there", 0755));
+    }
+    umask(usual);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +233,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_appended_to_on_a_line_of_its_own, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_paths_are_made, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_torn_line_of_the_log_stays_the_only_one, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_umask_that_shuts_out_its_owner, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pwd
 import re
 import resource
 import shutil
@@ -234,6 +235,26 @@ def test_no_place_for_a_run(world):
             check(word in last, f"the message does not say {word!r}: {done.stderr}")
 
 
+def test_a_umask_that_shuts_out_its_owner(world):
+    """Refused before anything is made, whatever it is that would be; so is going on with a run."""
+    config = world.config()
+    user = f"user.{pwd.getpwuid(os.geteuid()).pw_name}"
+    os.mkdir(os.path.join(world.path, "in"))
+    world.file("in/one", "")
+    equal(world.tutti("dataset", "add", "-d", f"{user}.in", "-p", "in").returncode, 0, "dataset add")
+    run_dir = world.train(config, "stop.env_steps=1024")["run_dir"]
+    before = sorted(os.listdir(world.path))
+    for args in (("run", config), ("run", config, "--run-dir", "new"), ("run", config, "--run-dir", "deep/er/new"),
+                 ("resume", run_dir, "--set", "stop.env_steps=2048"), ("master",),
+                 ("task", "create", "-c", f"{user}.in", "-o", "out", "-t", f"{user}.t", "--exec", "cat %IN > %OUT", "--bypass")):
+        done = subprocess.run(["sh", "-c", 'umask 777; exec "$0" "$@"', TUTTI, *args], env=world.env, cwd=world.path, capture_output=True,
+                              text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL, check=False)
+        equal(done.returncode, 77, f"{args}: exit code; {done.stdout} {done.stderr}")
+        check("umask 0777" in done.stderr and "umask 022" in done.stderr, f"{args}: {done.stderr}")
+        equal(sorted(os.listdir(world.path)), before, f"{args}: files after the refusal")
+    world.resume(run_dir, "stop.env_steps=2048")
+
+
 def test_a_log_that_cannot_be_written(world):
     """The role that it is of stands in each line once, whatever it is that stands in its place."""
     run_dir = world.train(world.config(), "stop.env_steps=1024")["run_dir"]
@@ -428,7 +449,7 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
+     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_a_umask_that_shuts_out_its_owner, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
      test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
