@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/file.h"
+#include "common/base/home.h"
 #include "common/base/mem.h"
 #include "common/config/config.h"
 #include "controller/mark.h"
@@ -18,20 +19,12 @@ enum { NAMES_MAX = 4096 };
 
 /* ---- the folder ---------------------------------------------------------------------------------------------------- */
 
-/*  Who has no home has a folder in /tmp, whose name anybody could have taken first (s_is_ours). */
+/*  Who has no home has a folder in /tmp, whose name anybody could have taken first (s_is_ours). A reboot takes names from there, no run. */
 static tt_status_t s_folder(char *out, size_t size)
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int length;
-    if (state && state[0] == '/')
-        length = snprintf(out, size, "%s/tutti/runs", state);
-    else if (home && home[0] == '/')
-        length = snprintf(out, size, "%s/.local/state/tutti/runs", home);
-    else
-        length = snprintf(out, size, "/tmp/tutti-state-%u/runs", (unsigned)geteuid());
-    if (length < 0 || (size_t)length >= size)
-        return tt_err(TT_INVALID, "XDG_STATE_HOME is too long");
-    return TT_OK;
+    char homeless[64];
+    snprintf(homeless, sizeof homeless, "/tmp/tutti-state-%u", (unsigned)geteuid());
+    return tt_home_state(out, size, "runs", homeless);
 }
 
 /*  Names that somebody else may change lead where he likes. Root may look at a user's. */

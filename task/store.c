@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/file.h"
+#include "common/base/home.h"
 #include "common/base/mem.h"
 
 enum { APPLICATION_ID = 0x74747431 /* "ttt1" */, SCHEMA_VERSION = 1, BUSY_MS = 10000 };
@@ -149,18 +150,10 @@ tt_status_t store_tx(store_t *self, tt_status_t (*fn)(void *ctx, store_t *store)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
+/*  Not in /tmp, where runs of who has no home have their names: tasks would be gone with the next boot. */
 static tt_status_t s_find_folder(store_t *self)
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int length = -1;
-    if (state && state[0] == '/')
-        length = snprintf(self->folder, sizeof self->folder, "%s/tutti/tasks", state);
-    else if (home && home[0] == '/')
-        length = snprintf(self->folder, sizeof self->folder, "%s/.local/state/tutti/tasks", home);
-    else
-        return tt_err(TT_CONFIG, "there is no place for the registry of tasks: set HOME or XDG_STATE_HOME");
-    if (length < 0 || (size_t)length >= sizeof self->folder)
-        return tt_err(TT_INVALID, "XDG_STATE_HOME is too long");
+    TT_TRY(tt_home_state(self->folder, sizeof self->folder, "tasks", NULL));
     const tt_status_t status = tt_file_make_path(self->folder, 0700);
     if (status != TT_OK)
         return tt_err_wrap(status, "no registry of tasks (XDG_STATE_HOME chooses another place)");

@@ -255,6 +255,23 @@ def test_a_umask_that_shuts_out_its_owner(world):
     world.resume(run_dir, "stop.env_steps=2048")
 
 
+def test_no_home(world):
+    """Tasks have no place then (78, as of every variable that is wrong), names of runs have /tmp; a path that is not absolute is none."""
+    world.train(world.config(), "stop.env_steps=1024")
+    for state in ("", "here"):
+        for command in (("task", "list"), ("dataset", "list"), ("task", "run")):
+            done = world.tutti(*command, env={"HOME": "", "XDG_STATE_HOME": state})
+            equal(done.returncode, CONFIG, f"{command}: exit code; {done.stderr}")
+            check("set HOME or XDG_STATE_HOME" in done.stderr, f"{command}: {done.stderr}")
+        equal(world.tutti("ps", env={"HOME": "", "XDG_STATE_HOME": state}).returncode, 0, "ps")
+    for name in ("HOME", "XDG_STATE_HOME"):
+        for command in (("task", "list"), ("dataset", "list"), ("ps",), ("run", world.config(), "--run-dir", "long")):
+            done = world.tutti(*command, env={"XDG_STATE_HOME": "", name: "/" + "x" * 5000})
+            equal(done.returncode, CONFIG, f"{command}: exit code; {done.stderr}")
+            check(f": {name} is too long" in done.stderr, f"{command}: {done.stderr}")
+    check(not os.path.exists(os.path.join(world.path, "long")), "a run's directory")
+
+
 def test_a_log_that_cannot_be_written(world):
     """The role that it is of stands in each line once, whatever it is that stands in its place."""
     run_dir = world.train(world.config(), "stop.env_steps=1024")["run_dir"]
@@ -449,7 +466,7 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_a_umask_that_shuts_out_its_owner, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
+     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_a_umask_that_shuts_out_its_owner, test_no_home, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
      test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
