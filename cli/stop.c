@@ -14,6 +14,8 @@ const tt_option_t tt_opt_stop[] = {{
                                    },
     {"now", 0, NULL, "kill it at once, without a snapshot"}, {0}};
 
+enum { ASK_NOW_MS = 5000, END_S = 15 };
+
 static int s_pid(const tt_rundir_t *run)
 {
     tt_buf_t text;
@@ -39,21 +41,34 @@ static bool s_await_end(const tt_rundir_t *run, double seconds)
     return true;
 }
 
+/*  The process of which run.json speaks is not this run's, as seen from here: the run has its own numbers (a PID namespace, that is a
+ *  container), or the file is wrong. Nothing is signalled. The coordinator can be asked wherever it runs. */
+static tt_status_t s_ask_now(const tt_rundir_t *run, int pid)
+{
+    const tt_status_t asked =
+        tt_client_ask(run, "stop", "{\"reason\": \"tutti stop --now\", \"now\": true}", ASK_NOW_MS, NULL);
+    if (!tt_rundir_live(run) || (asked == TT_OK && s_await_end(run, END_S)))
+        return TT_OK;
+    return tt_err(TT_UNAVAILABLE,
+        "run %s cannot be killed from here: process %d, of which its run.json speaks, is not its here (it runs in a "
+        "container, or another PID namespace, mostly), and its coordinator %s; 'tutti stop --now' in there does it, or "
+        "end the container",
+        run->name, pid, asked == TT_OK ? "has not ended it" : "does not answer");
+}
+
 /*  Two signals to the controller: the second one kills whatever the first one asked to end. Closer together than 0.2 s
  *  they would count as one (controller/guard.h). */
 static tt_status_t s_kill(const tt_rundir_t *run)
 {
     const int pid = s_pid(run);
-    if (pid <= 1 || !tt_rundir_live(run))
+    if (!tt_rundir_live(run))
         return TT_OK;
     TT_TRY(tt_rundir_may_ask(run));
-    if (!tt_rundir_held_by(run, pid))
-        return tt_rundir_live(run)
-                   ? tt_err(TT_DENIED, "process %d, of which run.json speaks, is not this run's: nothing is ended", pid)
-                   : TT_OK;
+    if (pid <= 1 || !tt_rundir_held_by(run, pid))
+        return s_ask_now(run, pid);
     if (kill(pid, SIGTERM) != 0 || (s_await_end(run, 0.3), kill(pid, SIGTERM) != 0 && tt_rundir_live(run)))
         return tt_err_errno(TT_DENIED, "process %d", pid);
-    return s_await_end(run, 15) ? TT_OK : tt_err(TT_TIMEOUT, "process %d does not end", pid);
+    return s_await_end(run, END_S) ? TT_OK : tt_err(TT_TIMEOUT, "process %d does not end", pid);
 }
 
 int tt_cmd_stop(int argc, char **argv)

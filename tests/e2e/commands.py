@@ -101,13 +101,41 @@ def test_stop_ends_nobody_else(world):
     try:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(dict(who, pid=victim.pid), file)
-        equal(world.tutti("stop", run_dir, "--now").returncode, 77, "stop by somebody else's process id")
+        done = world.tutti("stop", run_dir, "--now")
+        equal(done.returncode, 0, f"stop by somebody else's process id: {done.stderr}")
+        world.await_empty()  # its coordinator was asked
         equal(victim.poll(), None, "that process")
     finally:
         victim.kill()
         victim.wait()
-    equal(world.tutti("stop", run_dir).returncode, 0, "stop by the coordinator")
+
+
+def test_stop_from_outside_its_namespace(world):
+    """A run in a container has numbers of its own for its processes: it is asked to end by its socket, and where that does not answer it is
+    said why and what to do."""
+    by = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+    if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run([*by, "true"], capture_output=True, check=False).returncode != 0:
+        print("        needs root and a PID namespace: left out", flush=True)
+        return
+    config = world.config()
+    process, run_dir = world.start_run(config, ENDLESS, by=by)
+    world.await_steps(run_dir, 1, process)
+    done = world.tutti("stop", run_dir, "--now")
+    equal(done.returncode, 0, f"stop --now: {done.stderr}")
+    summary = world.summary(process, code=143)
+    equal((summary["status"], summary["reason"]), ("stopped", "tutti stop --now"), "how it ended")
+    check("final.safetensors" not in os.listdir(os.path.join(run_dir, "checkpoints")), "a snapshot")
     world.await_empty()
+    process, run_dir = world.start_run(config, ENDLESS, by=by, name="deaf")
+    world.await_steps(run_dir, 1, process)
+    for pid, line in world.processes().items():
+        if line.startswith("tutti "):
+            os.kill(pid, signal.SIGSTOP)
+    done = world.tutti("stop", run_dir, "--now")
+    equal(done.returncode, 69, f"stop --now of one that does not answer: {done.stderr}")
+    for words in ("deaf cannot be killed from here", "does not answer", "container", "tutti stop --now"):
+        check(words in done.stderr, f"{words!r} is not said: {done.stderr}")
+    process.kill()  # and with it all of its namespace
 
 
 def test_fetch(world):
@@ -319,5 +347,5 @@ def test_metrics_file(world):
 
 
 main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
-     test_rm_removes_runs_only, test_a_run_is_its_owners, test_a_coordinator_on_its_own_leaves_no_sockets, test_another_users_run, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch,
+     test_rm_removes_runs_only, test_a_run_is_its_owners, test_a_coordinator_on_its_own_leaves_no_sockets, test_another_users_run, test_what_is_not_utf8, test_stop_ends_nobody_else, test_stop_from_outside_its_namespace, test_fetch,
      test_fetch_stays, test_an_end_of_learning_is_said, test_detach, test_logs_follow, test_metrics_file)
