@@ -49,6 +49,41 @@ static bool s_own_group(const char *controller, char *out, size_t size)
     return found;
 }
 
+/* ---- who was ended for want of memory ------------------------------------------------------------------------------------- */
+
+long long cgroups_oom_kills(const char *group)
+{
+    static const char *const files[] = {"memory.events", "memory.oom_control"}; /* of v2, of v1 */
+    static const char key[] = "oom_kill ";
+    long long count = -1;
+    char line[128];
+    for (size_t i = 0; i < TT_COUNT(files) && count < 0; i++) {
+        char *path = tt_sprintf("%s/%s", group, files[i]);
+        FILE *file = fopen(path, "re");
+        while (file && fgets(line, sizeof line, file))
+            if (strncmp(line, key, sizeof key - 1) == 0)
+                count = strtoll(line + sizeof key - 1, NULL, 10);
+        if (file)
+            fclose(file);
+        free(path);
+    }
+    return count;
+}
+
+/*  Inside a container our own group may be the root of what is mounted here. */
+long long cgroups_own_oom_kills(void)
+{
+    char own[PATH_MAX];
+    const bool v1 = s_own_group("memory", own, sizeof own);
+    const char *mount = v1 ? MOUNT "/memory" : MOUNT;
+    if (!v1 && !s_own_group("", own, sizeof own))
+        return -1;
+    char *group = tt_sprintf("%s%s", mount, own);
+    const long long count = cgroups_oom_kills(group);
+    free(group);
+    return count >= 0 ? count : cgroups_oom_kills(mount);
+}
+
 /* ---- v1 ------------------------------------------------------------------------------------------------------------------- */
 
 /*  Caller frees; NULL: not permitted. Inside a container our own group may be the root of what is mounted here. */

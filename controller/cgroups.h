@@ -16,5 +16,9 @@ typedef struct {
 tt_status_t cgroups_make(cgroups_t *out, const char *name);
 /*  Forget them; the folders stay. */
 void cgroups_clear(cgroups_t *self);
+/*  How many processes of a group, memory's, the kernel has ended for want of memory; -1 = it does not say. */
+long long cgroups_oom_kills(const char *group);
+/*  The same of our own group. Where it is v2 those below count, too. */
+long long cgroups_own_oom_kills(void);
 /*  Write a control file of a group. */
 bool cgroups_write(const char *group, const char *file, const char *text);

@@ -7,7 +7,7 @@
 #define TT_LOG_COMPONENT "controller"
 #include "common/base/log.h"
 
-enum { EVENTS_AT_ONCE = 32 };
+enum { EVENTS_AT_ONCE = 32, REASON = 640 };
 
 /*  In ms. Once may be a person's kill or a crash by chance: the run waits for it, so it comes back at once. */
 static const tt_backoff_rule_t s_restarts = {.at_once = 1, .first = 100, .most = 10000, .steady = 30000};
@@ -43,7 +43,7 @@ struct tt_controller {
     uint64_t made;     /* tt_controller_progress */
     tt_job_phase_t phase;
     int exit_code;
-    char reason[512];
+    char reason[REASON];
 };
 
 tt_status_t tt_controller_new(tt_controller_t **self_p, const tt_job_t *job, tt_substrate_t *substrate,
@@ -99,8 +99,8 @@ static void s_finish(tt_controller_t *self, tt_job_phase_t phase, int exit_code,
 static void s_fail(
     tt_controller_t *self, const group_t *group, uint32_t index, const tt_replica_event_t *event, const char *why)
 {
-    char reason[512];
-    snprintf(reason, sizeof reason, "%s/%u: %s%s", group->role->name, index, event->reason, why);
+    char reason[REASON];
+    snprintf(reason, sizeof reason, "%s/%u: %s%s%s", group->role->name, index, event->reason, event->why, why);
     s_finish(self, TT_JOB_FAILED, event->exit_code ? event->exit_code : 70, reason);
 }
 
@@ -139,7 +139,7 @@ static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, cons
         s_fail(self, group, index, event, ", and so every time it was started again; given up");
         return;
     }
-    log_warn("%s/%u: %s; starting it again", role->name, index, event->reason);
+    log_warn("%s/%u: %s%s; starting it again", role->name, index, event->reason, event->why);
 }
 
 /*  Nobody needs another one: the job is over for it, because another replica has decided, or will have. */

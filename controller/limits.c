@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "controller/cgroups.h"
 
@@ -130,27 +129,12 @@ tt_status_t limits_add(limits_t *self, tt_steps_t *steps, const char *container,
     return s_add(self, steps, self->groups.memory, container, memory, s_limit_memory);
 }
 
-static bool s_was_killed(const limits_t *self, const char *group)
-{
-    tt_buf_t text;
-    tt_buf_init(&text, 65536);
-    char *path = tt_sprintf("%s/%s", group, self->groups.v2 ? "memory.events" : "memory.oom_control");
-    bool killed = false;
-    if (tt_buf_read_file(&text, path) == TT_OK) {
-        const char *line = strstr(tt_buf_text(&text), "oom_kill ");
-        killed = line && strtoll(line + strlen("oom_kill "), NULL, 10) > 0;
-    }
-    free(path);
-    tt_buf_free(&text);
-    return killed;
-}
-
 bool limits_remove(limits_t *self, const char *container)
 {
     bool killed = false;
     if (self->groups.memory) {
         char *group = s_group(self->groups.memory, container);
-        killed = s_was_killed(self, group);
+        killed = cgroups_oom_kills(group) > 0;
         rmdir(group);
         free(group);
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "common/base/descriptors.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
+#include "controller/cgroups.h"
 #include "controller/orphans.h"
 #define TT_LOG_COMPONENT "process"
 #include "common/base/log.h"
@@ -23,6 +25,7 @@ typedef struct {
     tt_replica_id_t id;
     pid_t pid;          /* 0 = ended, event not yet fetched */
     int64_t kill_at_ms; /* when stop's grace ends; 0 = none */
+    bool killed;        /* by us                            */
     char *log_path, *mark;
     tt_replica_event_t event;
 } child_t;
@@ -32,6 +35,7 @@ typedef struct {
     const tt_clock_t *clock;
     char *run_dir; /* NULL: this process is a replica itself */
     tt_replica_id_t next_id;
+    long long oom_kills; /* of our control group, as far as an end was told to be one; -1 = not known */
     child_t *children;
     size_t count, room;
 } process_t;
@@ -256,6 +260,13 @@ static tt_status_t s_start(tt_substrate_t *base, const tt_replica_spec_t *spec, 
     return TT_OK;
 }
 
+static void s_kill(child_t *child)
+{
+    child->killed = true;
+    kill(-child->pid, SIGKILL);
+    kill(child->pid, SIGKILL);
+}
+
 static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms)
 {
     child_t *child = s_find((process_t *)base, id);
@@ -270,8 +281,7 @@ static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms
         if (child->kill_at_ms == 0 || kill_at < child->kill_at_ms)
             child->kill_at_ms = kill_at;
     } else {
-        kill(-child->pid, SIGKILL);
-        kill(child->pid, SIGKILL);
+        s_kill(child);
     }
     return TT_OK;
 }
@@ -294,7 +304,31 @@ static void s_sweep(process_t *self, const child_t *child, pid_t pid)
     free(mark);
 }
 
-static void s_ended(process_t *self, child_t *child, int wait_status)
+/*  One of ours was killed and the kernel has counted one more: one count for each. */
+static bool s_lacked_memory(process_t *self)
+{
+    const long long count = cgroups_own_oom_kills();
+    if (self->oom_kills < 0 || count <= self->oom_kills)
+        return false;
+    self->oom_kills++;
+    return true;
+}
+
+/*  SIGKILL leaves no last word: whatever stands last in the log is of something else. What we know is said instead. */
+static void s_say_who_killed(process_t *self, const child_t *child, const struct rusage *usage, char *out, size_t size)
+{
+    char had[32];
+    const double mib = (double)usage->ru_maxrss / 1024;
+    if (child->killed)
+        return;
+    snprintf(had, sizeof had, mib < 1024 ? "%.0f MiB" : "%.1f GiB", mib < 1024 ? mib : mib / 1024);
+    if (s_lacked_memory(self))
+        snprintf(out, size, ": out of memory, says its control group (it had %s at most)", had);
+    else
+        snprintf(out, size, ", not by tutti: out of memory, mostly (it had %s at most)", had);
+}
+
+static void s_ended(process_t *self, child_t *child, int wait_status, const struct rusage *usage)
 {
     const pid_t pid = child->pid;
     child->pid = 0;
@@ -305,8 +339,13 @@ static void s_ended(process_t *self, child_t *child, int wait_status)
         event->signal = WTERMSIG(wait_status);
         event->exit_code = 128 + event->signal;
         snprintf(event->reason, sizeof event->reason, "killed by SIG%s", sigabbrev_np(event->signal));
+        if (event->signal == SIGKILL)
+            s_say_who_killed(self, child, usage, event->why, sizeof event->why);
     } else {
         event->exit_code = WEXITSTATUS(wait_status);
+        if (event
+                ->exit_code) /* it may have failed because a process of its own was killed: that one is told of by it */
+            self->oom_kills = cgroups_own_oom_kills();
         snprintf(event->reason, sizeof event->reason, "exit code %d", event->exit_code);
     }
     event->phase = event->exit_code == 0 ? TT_PHASE_SUCCEEDED : TT_PHASE_FAILED;
@@ -316,10 +355,11 @@ static void s_reap(process_t *self)
 {
     int wait_status;
     pid_t pid;
-    while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0)
+    struct rusage usage;
+    while ((pid = wait4(-1, &wait_status, WNOHANG, &usage)) > 0)
         for (size_t i = 0; i < self->count; i++)
             if (self->children[i].pid == pid)
-                s_ended(self, &self->children[i], wait_status);
+                s_ended(self, &self->children[i], wait_status, &usage);
 }
 
 static void s_kill_late(process_t *self)
@@ -329,8 +369,7 @@ static void s_kill_late(process_t *self)
         child_t *child = &self->children[i];
         if (child->pid && child->kill_at_ms && now >= child->kill_at_ms) {
             log_warn("process %d did not end within its grace; killed", (int)child->pid);
-            kill(-child->pid, SIGKILL);
-            kill(child->pid, SIGKILL);
+            s_kill(child);
             child->kill_at_ms = now + 1000;
         }
     }
@@ -424,6 +463,7 @@ tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_di
     self->base.ops = &s_ops;
     self->run_dir = tt_strdup(run_dir);
     self->clock = clock;
+    self->oom_kills = cgroups_own_oom_kills();
     *self_p = &self->base;
     return TT_OK;
 }

@@ -30,6 +30,7 @@ typedef struct {
     int exit_code;    /* SUCCEEDED, FAILED; 128 + signal when killed                */
     int signal;       /* 0 = none                                                   */
     char reason[384]; /* for a person: "killed by SIGKILL", "OOMKilled"             */
+    char why[160];    /* behind that in a sentence: ", not by tutti: ..."; "" = nothing  */
 } tt_replica_event_t;
 
 typedef struct tt_substrate tt_substrate_t;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "common/base/signals.h"
@@ -36,6 +37,8 @@ typedef struct {
     int64_t looked_ms;   /* the last look at the run directory                        */
     char gone[1024];     /* what became of it, for a person; "": it is there          */
     char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
+    bool speechless;     /* it was killed: its last line is not about its end             */
+    double silence_s;    /* how long before the end that line is from                     */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
     int64_t lease_ms;    /* as a coordinator said; 0 = none has yet */
     tt_replica_id_t coordinator; /* the one that was started last */
@@ -124,17 +127,32 @@ static void s_ask_why(supervisor_t *self, const tt_replica_event_t *event)
     }
 }
 
+/*  Since the last line of the log of the replica that failed last. */
+static double s_log_silence_s(const supervisor_t *self)
+{
+    char path[PATH_MAX];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/%s", self->opts->run->path, self->failed_log);
+    if (stat(path, &info) != 0)
+        return 0;
+    const double silence = (double)(tt_wall_ns() - (info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec)) * 1e-9;
+    return silence > 0 ? silence : 0;
+}
+
 static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event)
 {
     supervisor_t *self = ctx;
     if (strcmp(role, "coordinator") == 0)
         s_ask_why(self, event);
     s_tell(self, role, index, event->pid, event);
-    if (event->exit_code && !self->ending) /* what ends later ends because of it */
+    if (event->exit_code && !self->ending) { /* what ends later ends because of it */
         snprintf(self->failed_log, sizeof self->failed_log, "logs/%.31s-%u.log", role, index);
+        self->speechless = event->signal == SIGKILL;
+        self->silence_s = s_log_silence_s(self);
+    }
     if (event->exit_code && !self->ending && !self->killed) {
-        char text[512];
-        snprintf(text, sizeof text, "%s/%u: %s", role, index, event->reason);
+        char text[640];
+        snprintf(text, sizeof text, "%s/%u: %s%s", role, index, event->reason, event->why);
         s_note(self, text);
     }
 }
@@ -396,7 +414,7 @@ static void s_run(supervisor_t *self)
         continue;
 }
 
-/*  "what the controller says: the last line of the replica's log". */
+/*  "what the controller says: the last line of the replica's log". Who was killed could not say why: its line is only what it is. */
 static void s_explain(supervisor_t *self, const char *reason)
 {
     tt_buf_t text;
@@ -408,7 +426,12 @@ static void s_explain(supervisor_t *self, const char *reason)
         const char *newline = strrchr(tt_buf_text(&text), '\n');
         last = newline ? newline + 1 : tt_buf_text(&text);
     }
-    snprintf(self->out->reason, sizeof self->out->reason, "%.512s%s%.500s", reason, last[0] ? ": " : "", last);
+    char joint[64] = "";
+    if (last[0] && self->speechless)
+        snprintf(joint, sizeof joint, "; the last line of its log, %.1f s before: ", self->silence_s);
+    else if (last[0])
+        snprintf(joint, sizeof joint, ": ");
+    snprintf(self->out->reason, sizeof self->out->reason, "%.600s%s%.350s", reason, joint, last);
     tt_buf_free(&text);
 }
 

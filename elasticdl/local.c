@@ -193,7 +193,7 @@ static bool s_gone(edl_place_t *base, uint64_t *id, char reason[EDL_TASK_WAITS])
     if (count == 0)
         return false;
     *id = event.id;
-    snprintf(reason, EDL_TASK_WAITS, "its agent has ended: %.100s", event.reason);
+    snprintf(reason, EDL_TASK_WAITS, "its agent has ended: %.200s%s", event.reason, event.why);
     for (size_t i = 0; i < self->count; i++)
         if (self->agents[i].id == event.id) {
             s_drop(self, i);

@@ -1,4 +1,5 @@
 #include "elasticdl/task.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -324,7 +325,7 @@ void edl_task_lost(edl_task_t *self, int i, const char *reason, int64_t now_ms)
     s_fail_member(self, i, member->reason, now_ms);
 }
 
-/*  "exit code 3: ValueError: no such file": the last line that is not empty. */
+/*  "exit code 3: ValueError: no such file": the last line that is not empty. Who was killed had no last word about it. */
 static void s_say_end(edl_task_member_t *member, const char *reason, const char *log)
 {
     char line[320] = "";
@@ -333,7 +334,11 @@ static void s_say_end(edl_task_member_t *member, const char *reason, const char 
         if (next[strspn(next, " \t\r")])
             tt_text_copy(line, sizeof line, next);
     free(copy);
-    snprintf(member->reason, sizeof member->reason, "%.120s%s%s", reason, line[0] ? ": " : "", line);
+    snprintf(member->reason, sizeof member->reason, "%.240s%s%.240s", reason,
+        !line[0]                             ? ""
+        : member->exit_code == 128 + SIGKILL ? "; its last line: "
+                                             : ": ",
+        line);
 }
 
 /*  /status of a program that has ended. */

@@ -22,7 +22,7 @@ struct workload {
     bool ended, stopping;
     int64_t kill_at_ms;
     int exit_code;
-    char reason[128];
+    char reason[560];
 };
 
 /* ---- life ------------------------------------------------------------------------------------------------------------ */
@@ -235,7 +235,7 @@ bool workload_poll(workload_t *self)
     self->id = 0;
     self->ended = true;
     self->exit_code = event.exit_code;
-    snprintf(self->reason, sizeof self->reason, "%.127s", event.reason);
+    snprintf(self->reason, sizeof self->reason, "%s%s", event.reason, event.why);
     log_info("%s has ended: %s", self->program, self->reason);
     return true;
 }

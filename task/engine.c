@@ -116,8 +116,9 @@ static tt_status_t s_write_job_end(engine_t *self, void *ctx)
     char reason[512];
     snprintf(reason, sizeof reason, "%s", end->reason);
     const bool known = place_exit(task->dir, (uint32_t)at, end->child->attempt, &code);
-    if (known) /* whatever became of its shell after that */
-        snprintf(reason, sizeof reason, "exit code %d", code);
+    if (known) /* whatever became of its shell after that; what we end ourselves ends with its shell */
+        snprintf(reason, sizeof reason, "exit code %d%s", code,
+            code == 128 + SIGKILL ? " (SIGKILL, not by tutti: out of memory, mostly)" : "");
     engine_write_end(&task->rows[at], code, reason);
     if (end->broke)
         states_broke(&task->states, at);
@@ -164,8 +165,10 @@ static tt_status_t s_ended(engine_t *self, const tt_replica_event_t *event)
         TT_TRY(attempt_end(store_folder(self->store), child.job, child.attempt));
     /* Where we have ended it, it did not fail. */
     const bool lost = self->ended_by && !self->options->cluster && event->exit_code != 0;
-    return engine_change(self, s_write_job_end,
-        &(end_t){.child = &child, .code = event->exit_code, .reason = event->reason, .lost = lost});
+    char reason[sizeof event->reason + sizeof event->why];
+    snprintf(reason, sizeof reason, "%s%s", event->reason, event->why);
+    return engine_change(
+        self, s_write_job_end, &(end_t){.child = &child, .code = event->exit_code, .reason = reason, .lost = lost});
 }
 
 static tt_status_t s_reap(engine_t *self)

@@ -1,4 +1,5 @@
 #include "k8s/local/kubelet.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,17 +97,28 @@ static tt_status_t s_start(void *ctx, size_t index, tt_replica_id_t *id)
     return status;
 }
 
+/*  Its last line says nothing of why it was killed. */
+static void s_say_killed(box_t *box, const tt_replica_event_t *event, bool memory)
+{
+    char line[BOX_WORDS];
+    memcpy(line, box->message, sizeof line);
+    snprintf(box->message, sizeof box->message, "%.64s%.160s%s%s", event->reason,
+        memory ? ": out of memory, it had come to its limit" : event->why, *line ? "; its last line: " : "", line);
+}
+
 static void s_ended(kubelet_t *self, pod_t *pod, box_t *box, const tt_replica_event_t *event)
 {
     const bool memory = self->place->limits && limits_remove(self->place->limits, box->log);
     box->finished_s = s_now_s();
     snprintf(box->reason, sizeof box->reason, "%s",
-        event->exit_code == 0                     ? "Completed"
-        : memory && event->signal == 9 /* KILL */ ? "OOMKilled"
-                                                  : "Error");
+        event->exit_code == 0                ? "Completed"
+        : memory && event->signal == SIGKILL ? "OOMKilled"
+                                             : "Error");
     box->message[0] = '\0';
     if (event->exit_code != 0)
         box_read_last_line(box, self->place->run_dir);
+    if (event->signal == SIGKILL && (memory || event->why[0]))
+        s_say_killed(box, event, memory);
     s_publish(self, pod);
 }
 

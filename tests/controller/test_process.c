@@ -143,6 +143,15 @@ static void test_ends_are_reported(void **state)
     event = s_await_end(substrate);
     assert_true(event.phase == TT_PHASE_FAILED && event.exit_code == 137 && event.signal == SIGKILL);
     assert_string_equal(event.reason, "killed by SIGKILL");
+    assert_non_null(strstr(event.why, "not by tutti: out of memory, mostly"));
+    assert_non_null(strstr(event.why, " MiB at most)"));
+    const tt_replica_id_t ours = s_start_shell(substrate, "exec sleep 1000");
+    assert_ok(substrate->ops->stop(substrate, ours, 0));
+    event = s_await_end(substrate);
+    assert_true(event.id == ours && event.signal == SIGKILL && !event.why[0]); /* who did it is known */
+    s_start_shell(substrate, "kill -TERM $$$$");
+    event = s_await_end(substrate);
+    assert_true(event.signal == SIGTERM && !event.why[0]);
     substrate->ops->destroy(&substrate);
 }
 

@@ -2,12 +2,14 @@
 """kill -9 of a collector, of a learner, of the aggregator, of the coordinator, and SIGTERM of those who may go: the run goes on,
 and the weights keep their bits at lag 0 and 1."""
 
+import contextlib
 import os
+import re
 import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, equal, main, steps, wait_for
+from rig import ENDLESS, check, equal, main, steps, wait_for
 
 SETS = ["collector.replicas=2", "learner.replicas=2"]
 
@@ -93,6 +95,70 @@ def test_asked_to_end_lag_1(world):
     s_killed(world, 1, [("collector", 1), ("learner", 1), ("learner", 0), ("aggregator", 0)], signal.SIGTERM)
 
 
+def test_what_is_said_of_a_kill(world):
+    """It was not ours, and what is usual; the log's last line is of something else, and is only called what it is."""
+    process, run_dir = world.start_run(world.config(), "num_steps=65536", ENDLESS)  # no version is made meanwhile
+    old = None
+    for _ in range(6):
+        wait_for(lambda: world.replica("learner", 0) != old, "the next learner")
+        old = world.replica("learner", 0)
+        os.kill(old, signal.SIGKILL)
+    reason = world.summary(process, code=137)["reason"]
+    words = (r"learner/0: killed by SIGKILL, not by tutti: out of memory, mostly \(it had \d+ MiB at most\), and so every time it "
+             r"was started again; given up(; the last line of its log, \d+\.\d s before: .*)?")
+    check(re.fullmatch(words, reason), reason)
+    said = s_said(process)
+    check("out of memory, mostly (it had " in said and said.count("; starting it again") == 5, said)
+
+
+def s_said(process):
+    process.err.seek(0)
+    return process.err.read()
+
+
+@contextlib.contextmanager
+def s_little_memory(bytes_):
+    """A control group that holds so much, v1 or v2; None where there can be none."""
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        groups = dict(line.rstrip("\n").split(":", 2)[1:] for line in file)
+    old = groups.get("memory")
+    group = f"/sys/fs/cgroup{'' if old is None else '/memory'}{groups.get('' if old is None else 'memory', '').rstrip('/')}/tutti-e2e-{os.getpid()}"
+    try:
+        os.mkdir(group)
+        with open(f"{group}/memory.{'max' if old is None else 'limit_in_bytes'}", "w", encoding="utf-8") as file:
+            file.write(str(bytes_))
+    except OSError as refused:
+        s_removed(group)
+        print(f"        needs a control group of its own ({refused}): left out", flush=True)
+        yield None
+        return
+    with contextlib.suppress(OSError), open(f"{group}/memory.swap.max", "w", encoding="utf-8") as file:
+        file.write("0")
+    try:
+        yield group
+    finally:
+        wait_for(lambda: s_removed(group), f"an empty {group}")
+
+
+def s_removed(group):
+    with contextlib.suppress(OSError):
+        os.rmdir(group)
+    return not os.path.exists(group)
+
+
+def test_what_is_said_of_too_little_memory(world):
+    """Its control group has counted it: no guess."""
+    with s_little_memory(96 << 20) as group:
+        if not group:
+            return
+        by = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
+        process, _ = world.start_run(world.config(), "network.hidden=[4096,4096]", ENDLESS, by=by)
+        reason = world.summary(process, code=137)["reason"]
+        check(re.match(r"\w+/0: killed by SIGKILL: out of memory, says its control group \(it had \d+ MiB at most\), and so every time it", reason),
+              reason)
+        check("out of memory, says its control group" in s_said(process), s_said(process))
+
+
 main(test_collector_lag_0, test_collector_lag_1, test_often_while_the_run_gets_on, test_second_learner_lag_0, test_second_learner_lag_1,
      test_first_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1,
-     test_stopped_as_the_coordinator_comes_back, test_asked_to_end_lag_1)
+     test_what_is_said_of_a_kill, test_what_is_said_of_too_little_memory, test_stopped_as_the_coordinator_comes_back, test_asked_to_end_lag_1)

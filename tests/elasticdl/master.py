@@ -183,8 +183,9 @@ def agent_killed(folder):
         os.kill({"agent": agent, "guard": parent, "program": program}[victim], signal.SIGKILL)
         status = over(server)
         # an agent without its guard ends its program in order, and may still say so
-        words = {"agent": "worker-1: its agent has ended: ", "guard": "worker-1: ", "program": "worker-1: killed by SIGKILL: begun"}
+        words = {"agent": "worker-1: its agent has ended: ", "guard": "worker-1: ", "program": "worker-1: killed by SIGKILL, not by tutti: "}
         assert status["state"] == "failed" and status["reason"].startswith(words[victim]), (victim, status)
+        assert victim != "program" or status["reason"].endswith("; its last line: begun"), status
         nothing_runs(server)
         assert server.end() == 0
 

@@ -274,7 +274,7 @@ spec:
           resources: {limits: {memory: 24Mi, cpu: 2}}
 END
 hasnt memory/logs/coordinator.log survived
-grep -q 'limits are not held' out || has memory/pods.json OOMKilled
+grep -q 'limits are not held' out || { has memory/pods.json OOMKilled; has out 'killed by SIGKILL: out of memory, it had come to its limit'; }
 
 # ---- mistakes ------------------------------------------------------------------------------------------------------------------------
 { job wrong; role coordinator true | sed 's/command:/comand: x\n          env: [{name: A, value: 1}]\n          command:/'; } | run wrong 78
