@@ -89,7 +89,7 @@ static tt_status_t s_start(void *ctx, size_t index, tt_replica_id_t *id)
         return status;
     place_say(self->place, "%s, container %s: %s", pod_name(pod), s_text(box->spec, "name"), tt_err_text());
     if (self->front->local->seen(pod->seen).leads)
-        snprintf(self->broken, sizeof self->broken, "%s", tt_err_text());
+        snprintf(self->broken, sizeof self->broken, "%s: %s", pod_name(pod), tt_err_text());
     snprintf(box->reason, sizeof box->reason, "StartError");
     snprintf(box->message, sizeof box->message, "%s", tt_err_text());
     box->finished_s = s_now_s();

@@ -290,7 +290,7 @@ has out "was a DIJob: its manifest begins another one"
 { job missing; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run missing 128
 has out "cannot start '/no/such/program'"
 { job broken; echo '  engine: tutti'; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run broken 128
-has out "failed: coordinator/0: cannot start '/no/such/program'"
+has out "failed: broken-coordinator: cannot start '/no/such/program'"
 
 # ---- what a batch job has: a deadline ends it, with its own exit code and whatever is kept; the rest is said and passed over ----------
 for policy in Running None; do
