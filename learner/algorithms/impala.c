@@ -11,26 +11,9 @@ static const tt_cfg_field_t s_fields[] = {
     {0},
 };
 
-static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg)
-{
-    const ppo_cfg_t ppo = ppo_plain(cfg, true);
-    return ppo_check(config, train, &ppo);
-}
-
-static tt_status_t s_create(
-    tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg)
-{
-    const ppo_cfg_t ppo = ppo_plain(cfg, true);
-    return ppo_create(self_p, train, columns, &ppo);
-}
-
 const tt_algorithm_t tt_algorithm_impala = {
     .name = "impala",
     .summary = "importance-weighted actor-learners (experience that is behind, by V-trace; any actions)",
     .fields = s_fields,
-    .cfg_size = sizeof(ppo_cfg_t),
-    .check = s_check,
-    .shape = ppo_shape,
-    .create = s_create,
-    PPO_HOOKS,
+    PPO_PLAIN_HOOKS,
 };

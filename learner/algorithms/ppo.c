@@ -82,6 +82,19 @@ tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt
     return TT_OK;
 }
 
+tt_status_t ppo_plain_check(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg)
+{
+    const ppo_cfg_t plain = ppo_plain(cfg);
+    return ppo_check(config, train, &plain);
+}
+
+tt_status_t ppo_plain_create(
+    tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg)
+{
+    const ppo_cfg_t plain = ppo_plain(cfg);
+    return ppo_create(self_p, train, columns, &plain);
+}
+
 void ppo_destroy(tt_algo_t **self_p)
 {
     tt_algo_t *self = *self_p;

@@ -16,8 +16,17 @@ tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *ou
 bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm);
 void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 
+/*  The same of one that makes one step of the plain loss on each batch (ppo_plain). */
+tt_status_t ppo_plain_check(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg);
+tt_status_t ppo_plain_create(
+    tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
+
 /*  The part of a tt_algorithm_t that does not depend on the settings' table. */
 #define PPO_HOOKS                                                                                              \
     .sequences = true, .destroy = ppo_destroy, .head_gain = common_head_gain, .log_std0 = ppo_log_std0,        \
     .gamma = common_gamma, .opt = ppo_opt, .steps = ppo_steps, .begin = ppo_begin, .minibatch = ppo_minibatch, \
     .after = ppo_after, .metrics = ppo_metrics
+
+/*  All of it but name, summary and table. */
+#define PPO_PLAIN_HOOKS \
+    .cfg_size = sizeof(ppo_cfg_t), .check = ppo_plain_check, .shape = ppo_shape, .create = ppo_plain_create, PPO_HOOKS

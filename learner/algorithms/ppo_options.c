@@ -43,13 +43,13 @@ void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out)
     out->actor.state_std = ((const ppo_cfg_t *)cfg)->state_std;
 }
 
-ppo_cfg_t ppo_plain(const void *cfg, bool vtrace)
+ppo_cfg_t ppo_plain(const void *cfg)
 {
     ppo_cfg_t out = *(const ppo_cfg_t *)cfg;
     out.epochs = out.minibatches = 1;
     out.target_kl = NAN;
     out.recompute = out.plain = true;
-    out.vtrace = vtrace;
+    out.vtrace = out.vtrace_rho > 0; /* its least value is over 0 */
     return out;
 }
 

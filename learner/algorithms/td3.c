@@ -5,7 +5,6 @@
  *  Source:  Fujimoto et al. 2018, arXiv:1802.09477 (td3_loss.h). Defaults as Stable-Baselines3's TD3. docs/internals/td3.md.
  *  Parts:   td3_options (settings, rules, what it asks of collectors and of the replay), td3_objective and td3_loss (the losses and the
  *           draws), twin (tables and what else is the same with SAC), learner/replay (units, returns). */
-#include <stdlib.h>
 #include "common/base/mem.h"
 #include "common/job/fit.h"
 #include "learner/algorithm.h"
@@ -14,10 +13,12 @@
 #include "learner/algorithms/twin.h"
 
 struct tt_algo {
-    td3_cfg_t cfg;
     twin_t twin;
+    td3_cfg_t cfg;
     td3_loss_t loss; /* of the step in hand */
 };
+
+TWIN_FIRST(struct tt_algo, twin);
 
 /* ---- settings ------------------------------------------------------------------------------------------------------- */
 
@@ -53,22 +54,6 @@ static tt_status_t s_create(
     return TT_OK;
 }
 
-static void s_destroy(tt_algo_t **self_p)
-{
-    tt_algo_t *self = *self_p;
-    if (!self)
-        return;
-    twin_free(&self->twin);
-    free(self);
-    *self_p = NULL;
-}
-
-static const tt_opt_spec_t *s_opt(const tt_algo_t *self, uint32_t group)
-{
-    (void)group;
-    return &self->twin.opt;
-}
-
 /* ---- optimiser steps ------------------------------------------------------------------------------------------------ */
 
 static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out)
@@ -83,13 +68,6 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
     out->blend[0] =
         (tt_blend_t){.to = 1, .from = 0, .groups = 1u << TWIN_ACTOR | 1u << TWIN_CRITICS, .tau = self->cfg.off.tau};
     return TT_OK;
-}
-
-static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
-{
-    (void)norm;
-    twin_after(&self->twin, step, stats);
-    return false;
 }
 
 /*  Means over the steps of the update. */
@@ -107,12 +85,8 @@ const tt_algorithm_t tt_algorithm_td3 = {
     .check = s_check,
     .shape = s_shape,
     .create = s_create,
-    .destroy = s_destroy,
-    .head_gain = common_head_gain,
     .log_std0 = s_log_std0,
-    .gamma = common_gamma,
-    .opt = s_opt,
     .minibatch = s_minibatch,
-    .after = s_after,
     .metrics = s_metrics,
+    TWIN_HOOKS,
 };

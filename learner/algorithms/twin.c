@@ -46,11 +46,22 @@ void twin_init(twin_t *self, const tt_train_cfg_t *train, const tt_columns_t *co
     self->stored = tt_array0(floats, sizeof *self->stored);
 }
 
-void twin_free(twin_t *self)
+void twin_destroy(tt_algo_t **self_p)
 {
+    twin_t *self = (twin_t *)*self_p;
+    if (!self)
+        return;
     free(self->action);
     free(self->noise);
     free(self->stored);
+    free(self);
+    *self_p = NULL;
+}
+
+const tt_opt_spec_t *twin_opt(const tt_algo_t *self, uint32_t group)
+{
+    (void)group;
+    return &((const twin_t *)self)->opt;
 }
 
 /* ---- a step ---------------------------------------------------------------------------------------------------------- */
@@ -108,14 +119,18 @@ twin_loss_t twin_describe(twin_t *self, const tt_at_t *at, uint32_t group, bool 
     return (twin_loss_t){self->numbers, 1 / (float)sample->units};
 }
 
-void twin_after(twin_t *self, uint32_t step, const float *stats)
+/*  Of the step that was described last, which is number `step` of its update. */
+bool twin_after(tt_algo_t *algo, uint32_t step, const float *stats, const float *norm)
 {
+    twin_t *self = (twin_t *)algo;
     const uint32_t group = self->trains;
     if (step == 0)
         memset(self->seen, 0, sizeof self->seen);
     for (int i = 0; i < TT_LOSS_STATS; i++)
         self->sums[group][i] = (self->seen[group] ? self->sums[group][i] : 0) + (double)stats[i];
     self->seen[group]++;
+    (void)norm;
+    return false;
 }
 
 void twin_metrics(const twin_t *self, const twin_metric_t *metric, size_t count, tt_metric_fn emit, void *ctx)

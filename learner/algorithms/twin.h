@@ -3,6 +3,7 @@
  *  Groups:  the actor, and both critics. Set 1 follows.
  *  Threads: the learner's. */
 #pragma once
+#include <stddef.h>
 #include "learner/algorithm.h"
 #include "learner/algorithms/off_policy_options.h"
 #include "learner/algorithms/twin_loss.h"
@@ -23,7 +24,8 @@ enum { TWIN_ACTOR, TWIN_CRITICS, TWIN_GROUPS };
 tt_objective_t twin_critic_objective(
     const tt_net_spec_t *net, const char *name, uint8_t actor_set, tt_loss_fn loss, tt_draw_fn draw);
 
-/*  What an instance of each has: optimiser, objectives, rates, a minibatch's tables, and sums of the steps of the update that were seen last. */
+/*  The first member of an instance of each (TWIN_FIRST): optimiser, objectives, rates, a minibatch's tables, and sums of the steps of the
+ *  update that were seen last. */
 typedef struct {
     tt_opt_spec_t opt; /* of either group */
     tt_objective_t objective[TWIN_GROUPS];
@@ -40,15 +42,22 @@ typedef struct {
     uint32_t seen[TWIN_GROUPS];
 } twin_t;
 
+#define TWIN_FIRST(type, member) _Static_assert(offsetof(type, member) == 0, "the hooks below find it there")
+
 /*  critics_rate: 0 = the actor's. The objectives are the caller's to put there. */
 void twin_init(twin_t *self, const tt_train_cfg_t *train, const tt_columns_t *columns, const off_policy_cfg_t *off,
     float critics_rate);
-void twin_free(twin_t *self);
 /*  A step of one of the groups: *out but for parameters and blends; and what the parameters begin with. Noise, of one that draws, is a function
  *  of the seed, at->total and position; actions are the critics' alone. */
 twin_loss_t twin_describe(twin_t *self, const tt_at_t *at, uint32_t group, bool draws, tt_minibatch_t *out);
-/*  Of the step that was described last, which is number `step` of its update. */
-void twin_after(twin_t *self, uint32_t step, const float *stats);
+
+/*  The hooks of a tt_algorithm_t that do not depend on what else an instance has. */
+#define TWIN_HOOKS \
+    .destroy = twin_destroy, .head_gain = common_head_gain, .gamma = common_gamma, .opt = twin_opt, .after = twin_after
+
+void twin_destroy(tt_algo_t **self_p);
+const tt_opt_spec_t *twin_opt(const tt_algo_t *self, uint32_t group);
+bool twin_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm);
 
 typedef struct {
     uint32_t group, stat;
