@@ -124,6 +124,17 @@ def killed(world):
     equal((code, said.count("did not end within its grace")), (143, 3), "the engine's end; only who does not heed SIGTERM is waited for")
 
 
+def killed_by_others(world):
+    """A job's program, whose shell then reports 137, and the shell itself: it was not ours, and what is usual is said."""
+    sets(world, 1)
+    create(world, "sh -c 'kill -9 $$' || exit $? # %IN %DATA %OUT", "--retries", "0", "--bypass")
+    create(world, "kill -9 $PPID $$; sleep 100 # %IN %DATA %OUT", "--retries", "0", "--bypass", task="shell")
+    run(world)
+    equal(jobs(world)[0]["reason"], "exit code 137 (SIGKILL, not by tutti: out of memory, mostly)", "of the program")
+    words = jobs(world, "shell")[0]["reason"]
+    check(words.startswith("killed by SIGKILL, not by tutti: out of memory, mostly (it had "), f"of its shell: {words}")
+
+
 def interrupted(world):
     """SIGINT ends the engine and its jobs, which is not their failure: they run again."""
     sets(world, 3)
@@ -171,4 +182,4 @@ def refused(world):
 
 
 if __name__ == "__main__":
-    rig.main(whole, testers, retries, slots, killed, interrupted, refused)
+    rig.main(whole, testers, retries, slots, killed, killed_by_others, interrupted, refused)
