@@ -343,8 +343,8 @@ static void s_ended(process_t *self, child_t *child, int wait_status, const stru
             s_say_who_killed(self, child, usage, event->why, sizeof event->why);
     } else {
         event->exit_code = WEXITSTATUS(wait_status);
-        if (event
-                ->exit_code) /* it may have failed because a process of its own was killed: that one is told of by it */
+        /* it may have failed because a process of its own was killed: that one is told of by it */
+        if (event->exit_code)
             self->oom_kills = cgroups_own_oom_kills();
         snprintf(event->reason, sizeof event->reason, "exit code %d", event->exit_code);
     }

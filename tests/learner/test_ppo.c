@@ -39,16 +39,16 @@ static void test_who_trains_networks_that_remember(void **state)
     (void)state;
     static const char yaml[] = "network:\n  rnn: lstm\n";
     tt_config_t *config = NULL;
-    const tt_algorithm_t *dqn = NULL, *a2c = NULL;
+    const tt_algorithm_t *sac = NULL, *a2c = NULL;
     const tt_train_cfg_t train = {
         .num_envs = 3, .num_steps = 5, .learner.shards = 8, .network.rnn = TT_RNN_LSTM, .network.rnn_size = 4};
-    assert_ok(tt_algorithm_find(&dqn, "dqn"));
+    assert_ok(tt_algorithm_find(&sac, "sac"));
     assert_ok(tt_algorithm_find(&a2c, "a2c"));
     assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "test.yaml"));
-    assert_int_equal(tt_algorithm_check(dqn, config, &train, NULL), TT_CONFIG);
+    assert_int_equal(tt_algorithm_check(sac, config, &train, NULL), TT_CONFIG);
     assert_non_null(strstr(tt_err_text(), "test.yaml:2:"));
-    assert_non_null(strstr(tt_err_text(), "dqn trains networks that remember nothing"));
-    assert_non_null(strstr(tt_err_text(), "ppo or a2c or impala"));
+    assert_non_null(strstr(tt_err_text(), "sac trains networks that remember nothing"));
+    assert_non_null(strstr(tt_err_text(), "ppo or a2c or impala or dqn"));
     const ppo_cfg_t cfg = {.epochs = 1};
     assert_ok(tt_algorithm_check(a2c, config, &train, &cfg)); /* all envs are its one minibatch */
     assert_int_equal(tt_algorithm_check(s_ppo(), config, &train, &cfg), TT_CONFIG);
