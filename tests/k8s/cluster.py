@@ -60,10 +60,12 @@ class Failed(Exception):
 
 def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
     """Until condition() is true; its value. Errors of the connection count as "not yet". A look that was long (a kubectl is a tenth of a
-    second of a core) is rested from twice as long, up to a quarter of a second: what is waited for needs that core.
+    second of a core) is rested from twice as long, and a wait that is long from a tenth of it, up to a quarter of a second: what is waited
+    for needs that core.
 
     text: what is waited for; a function of none is asked when it did not come, for what is there instead."""
-    end = time.monotonic() + deadline
+    start = time.monotonic()
+    end = start + deadline
     last = None
     while True:
         begun = time.monotonic()
@@ -78,7 +80,8 @@ def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
         if late:
             said = text() if callable(text) else text
             raise Failed(f"waited {deadline:g} s for {said}" + (f"; last error: {last}" if last else ""))
-        time.sleep(max(pause, min(2 * (time.monotonic() - begun), 0.25)))
+        now = time.monotonic()
+        time.sleep(max(pause, min(max(2 * (now - begun), (now - start) / 10), 0.25)))
 
 
 def unix_time(text):
@@ -212,7 +215,7 @@ class Cluster:
         self.programs = None
         self.world = None
         self.files = None
-        self.context = None
+        self.context = self.who = None  # TLS to the API server, and the head that says who asks
         self.kept = threading.local()  # a thread's connection to the API server
         self.owner = self.guard = None
 
@@ -421,10 +424,14 @@ class Cluster:
     # --- the API, from here
 
     def http(self, port, path, method="GET", body=None, headers=None, host=guard.ADDRESS, timeout=30.0):
-        """One request into the cluster's network; (code, bytes). TLS with the administrator's certificate on 6443."""
-        if port == 6443 and not self.context:
-            self.context = ssl.create_default_context(cafile=self.files.path("ca.crt"))
-            self.context.load_cert_chain(self.files.path("admin.crt"), self.files.path("admin.key"))
+        """One request into the cluster's network; (code, bytes). TLS on 6443, and the administrator's token: a
+        client's certificate is verified again for each request, a seventh of what the API server did."""
+        if port == 6443:
+            if not self.context:
+                with open(self.files.path("tests.token"), encoding="ascii") as file:
+                    self.who = {"Authorization": "Bearer " + file.read()}
+                self.context = ssl.create_default_context(cafile=self.files.path("ca.crt"))
+            headers = {**self.who, **(headers or {})}
         keep = (port, host) == (6443, guard.ADDRESS)
         connection = self.s_kept(timeout) if keep else None
         connection = connection or s_Connection(self.world["init"], port, self.context if port == 6443 else None, timeout)

@@ -147,7 +147,7 @@ class Clients:
         if not hasattr(self.local, "connection"):
             self.local.connection = cluster.s_Connection(self.k8s.world["init"], 6443, self.k8s.context, 60)
         sent = time.time()
-        self.local.connection.request("POST", JOBS, json.dumps(body), {"Content-Type": "application/json"})
+        self.local.connection.request("POST", JOBS, json.dumps(body), {**self.k8s.who, "Content-Type": "application/json"})
         answer = self.local.connection.getresponse()
         text = answer.read()
         check(answer.status == 201, f"a job was answered with {answer.status}: {text[:500]}")

@@ -67,7 +67,7 @@ class Changes(threading.Thread):
             self.connection = cluster.s_Connection(self.k8s.world["init"], 6443, self.k8s.context, 30)
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         try:
-            self.connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": kind})
+            self.connection.request(method, path, json.dumps(body) if body else None, {**self.k8s.who, "Content-Type": kind})
             answer = self.connection.getresponse()
             text = answer.read()
         except (OSError, http.client.HTTPException):

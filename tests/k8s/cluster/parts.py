@@ -100,7 +100,7 @@ AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["Requ
 # name: (user, groups) of those who come with a token of the static list
 USERS = {"controllers": ("system:kube-controller-manager", ""), "scheduler": ("system:kube-scheduler", ""),
          "proxy": ("system:kube-proxy", ""), "kubelet": (f"system:node:{NODE}", "system:nodes"),
-         "dns": ("tutti:dns", "system:masters")}
+         "dns": ("tutti:dns", "system:masters"), "tests": ("admin", "system:masters")}
 
 
 def s_write(path, content):
@@ -134,6 +134,7 @@ class Files:
                                                  for name, (user, groups) in USERS.items()))
         for name, token in tokens.items():
             self.kubeconfig(name, f"token: {token}")
+        s_write(self.path("tests.token"), tokens["tests"])
         self.kubeconfig("admin", f"client-certificate-data: {s_base64(self.path('admin.crt'))}, "
                         f"client-key-data: {s_base64(self.path('admin.key'))}")
         s_write(self.path("audit.policy"), AUDIT)
@@ -242,7 +243,7 @@ def command(name, files, programs, controllers):
                     f"--hostname-override={NODE}", f"--root-dir={p('kubelet')}", f"--cert-dir={p('kubelet/pki')}"],
         "kube-proxy": [f"--config={p('proxy.json')}"],
         "coredns": ["-conf", p("Corefile")],
-        "fake-kubelet": [f"--kubeconfig={p('admin.kubeconfig')}", f"--trace={p('fake-kubelet.trace')}"]}
+        "fake-kubelet": [f"--kubeconfig={p('tests.kubeconfig')}", f"--trace={p('fake-kubelet.trace')}"]}
     return [programs[name], *lines[name]]
 
 
