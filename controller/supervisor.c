@@ -43,6 +43,7 @@ typedef struct {
     int64_t lease_ms;    /* as a coordinator said; 0 = none has yet */
     tt_replica_id_t coordinator; /* the one that was started last */
     bool welcome;                /* and whether it has said it */
+    int ended_with;              /* the one before, if it failed by itself; 0 once another has been heard */
     int64_t turned_ms;           /* the last turn */
     int64_t silent_ms;           /* how much of the coordinator's silence we have lived through */
 } supervisor_t;
@@ -62,10 +63,17 @@ static void s_sync(supervisor_t *self)
     self->synced = true;
 }
 
+/*  That the run ends says a coordinator. If the last one has failed and none was heard since, the word was its last, and came when its end
+ *  had been seen and another one was started in its place: nobody would ever join that one. */
 static void s_wind_down(supervisor_t *self)
 {
     self->ending = true;
     tt_controller_wind_down(self->controller);
+    if (!self->ended_with)
+        return;
+    if (!self->out->exit_code)
+        self->out->exit_code = self->ended_with;
+    self->kill_at_ms = 1;
 }
 
 /* ---- what replicas do, told to the coordinator --------------------------------------------------------------------- */
@@ -142,8 +150,10 @@ static double s_log_silence_s(const supervisor_t *self)
 static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event)
 {
     supervisor_t *self = ctx;
-    if (strcmp(role, "coordinator") == 0)
+    if (strcmp(role, "coordinator") == 0) {
         s_ask_why(self, event);
+        self->ended_with = self->ending || event->signal ? 0 : event->exit_code;
+    }
     s_tell(self, role, index, event->pid, event);
     if (event->exit_code && !self->ending) { /* what ends later ends because of it */
         snprintf(self->failed_log, sizeof self->failed_log, "logs/%.31s-%u.log", role, index);
@@ -189,6 +199,7 @@ static void s_welcome(supervisor_t *self, const tt_msg_WELCOME_t *msg)
 {
     self->lease_ms = msg->lease_ms;
     self->welcome = true;
+    self->ended_with = 0;
     tt_controller_retell(self->controller);
 }
 
@@ -238,6 +249,8 @@ static void s_take(supervisor_t *self, const tt_msg_t *msg)
             s_note(self, msg->REPLY.body);
         break;
     case TT_MSG_STOP: /* the coordinator's exit says the rest */
+        if (self->ended_with && !self->out->reason[0])
+            snprintf(self->out->reason, sizeof self->out->reason, "%.1000s", msg->STOP.reason ? msg->STOP.reason : "");
         s_wind_down(self);
         break;
     default:

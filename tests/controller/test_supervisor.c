@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/buf.h"
+#include "common/net/net.h"
 
 typedef struct {
     char root[FOLDER_MAX];
@@ -22,6 +23,10 @@ typedef struct {
     size_t silent; /* of them, how many were found so                     */
     bool fails;    /* they write that the run has failed, and end without a word to us */
     bool worker;   /* a worker of theirs ends with 79, and they write why when they are told to end, as silently */
+    bool late; /* the first one ends with 74, and its word that the run ends is heard when the second one has begun */
+    tt_loop_t *loop; /* of that word */
+    tt_sock_t *control;
+    char peer[64]; /* the controller, who has said HELLO */
     bool stop;     /* SIGTERM when the first one runs                     */
     bool move;     /* the run's directory then; another run takes its place if `taken` */
     bool taken;
@@ -82,9 +87,44 @@ static void s_move(watch_t *self)
     tt_clock_turn(&self->clock, 1000000000);
 }
 
+/*  The controller is made welcome, and the first coordinator may go. */
+static tt_status_t s_on_word(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
+{
+    watch_t *self = ctx;
+    if (packet->msg.type != TT_MSG_HELLO || *self->peer)
+        return TT_OK;
+    snprintf(self->peer, sizeof self->peer, "%s", packet->peer);
+    const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 100, .lease_ms = 60000,
+        .config = (char *)(uintptr_t) "", .run_dir = self->run.path);
+    assert_ok(tt_sock_send(sock, self->peer, &welcome, NULL, 0));
+    return tt_rundir_write(&self->run, "welcome", "", 0600);
+}
+
+static void s_speak_late(watch_t *self)
+{
+    char path[128];
+    if (!self->control) {
+        tt_rundir_control(&self->run, path, sizeof path);
+        assert_ok(tt_loop_new(&self->loop, NULL));
+        assert_ok(tt_sock_new(&self->control, TT_ROUTER, &(tt_sock_opts_t){.name = "control"}));
+        assert_ok(tt_sock_bind(self->control, path, NULL, 0));
+        tt_loop_sock(self->loop, self->control, s_on_word, self);
+    }
+    const tt_status_t status = tt_loop_poll(self->loop, 0);
+    assert_true(status == TT_OK || status == TT_AGAIN);
+    const tt_msg_STOP_t stop = TT_MSG(STOP, .reason = (char *)(uintptr_t) "journal.db: no room", .code = 74);
+    if (s_starts(self) > 1 && !self->stopped)
+        assert_ok(tt_sock_send(self->control, self->peer, &stop, NULL, 0));
+    self->stopped = s_starts(self) > 1;
+}
+
 static void s_tick(void *ctx)
 {
     watch_t *self = ctx;
+    if (self->late) {
+        s_speak_late(self);
+        return;
+    }
     if (self->moved && ++self->ticks > 20)
         s_ask(self); /* it should have ended long since */
     if (self->move && !self->moved && s_starts(self) > 0)
@@ -142,6 +182,10 @@ static const char s_failing[] =
     "echo $$ >> $TT_RUN_DIR/starts; "
     "echo '{\"status\": \"failed\", \"reason\": \"no card\"}' > $TT_RUN_DIR/result.json; exit 69";
 
+static const char s_late[] =
+    "echo $$ >> $TT_RUN_DIR/starts; [ $(wc -l < $TT_RUN_DIR/starts) -gt 1 ] && exec sleep 1000; "
+    "until [ -e $TT_RUN_DIR/welcome ]; do sleep 0.01; done; exit 74";
+
 /*  It hears of a worker's end before we could tell it, and why. */
 static const char s_knowing[] =
     "trap 'exit 79' TERM; echo '{\"status\": \"failed\", \"reason\": \"worker/0: diverged\"}' > "
@@ -161,6 +205,8 @@ static tt_outcome_t s_supervise(watch_t *self)
         snprintf(script, sizeof script, "%s", s_failing);
     if (self->worker)
         snprintf(script, sizeof script, "%s", s_knowing);
+    if (self->late)
+        snprintf(script, sizeof script, "%s", s_late);
     char *command[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", script, NULL};
     char *work[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)s_worker, NULL};
     tt_role_t roles[] = {{.name = (char *)(uintptr_t) "coordinator",
@@ -263,6 +309,22 @@ static void test_a_run_that_failed_before_it_was_heard(void **state)
     assert_string_equal(out.reason, "no card");
 }
 
+/*  It had no room to write why; its word for it was still on its way when its end was seen, and nobody would have joined the one that was
+ *  started in its place. */
+static void test_a_run_whose_end_is_heard_late(void **state)
+{
+    watch_t *self = *state;
+    self->late = true;
+    const tt_outcome_t out = s_supervise(self);
+    tt_loop_forget_sock(self->loop, self->control);
+    tt_sock_destroy(&self->control);
+    tt_loop_destroy(&self->loop);
+    assert_int_equal(s_starts(self), 2);
+    assert_int_equal(out.phase, TT_JOB_FAILED);
+    assert_int_equal(out.exit_code, 74);
+    assert_string_equal(out.reason, "journal.db: no room");
+}
+
 /*  The end of a worker is final, and is seen before the coordinator's word for it has come: that is in its file. */
 static void test_a_worker_whose_end_was_explained(void **state)
 {
@@ -319,6 +381,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_whose_directory_is_moved_ends, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_another_run_in_its_place_is_left_alone, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_failed_before_it_was_heard, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_whose_end_is_heard_late, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_worker_whose_end_was_explained, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

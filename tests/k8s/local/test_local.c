@@ -202,7 +202,8 @@ static void test_what_cannot_be_started(void **state)
         "containers: [{name: di-container, volumeMounts: [{name: v, mountPath: /v}]}]}}}\n",
         &out);
     assert_int_equal(out.phase, TT_JOB_FAILED);
-    assert_string_equal(out.reason, "volume v: hostPath /no/such (Directory) is not on this machine");
+    assert_string_equal(
+        out.reason, "no-place-coordinator: volume v: hostPath /no/such (Directory) is not on this machine");
     json_decref(job);
 }
 
