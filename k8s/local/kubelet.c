@@ -102,7 +102,7 @@ static void s_say_killed(box_t *box, const tt_replica_event_t *event, bool memor
 {
     char line[BOX_WORDS];
     memcpy(line, box->message, sizeof line);
-    snprintf(box->message, sizeof box->message, "%.64s%.160s%s%s", event->reason,
+    snprintf(box->message, sizeof box->message, "%.64s%.160s%s%.250s", event->reason,
         memory ? ": out of memory, it had come to its limit" : event->why, *line ? "; its last line: " : "", line);
 }
 
