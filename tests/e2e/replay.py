@@ -111,8 +111,8 @@ def test_sequences(world):
 
 
 def test_sequences_of_all_kinds(world):
-    s_matrix(world, 0, False, rnn="gru", shapes=[(2, 2)], count=6_000, dueling=True, noisy=True, normalized=True)
-    s_matrix(world, 1, True, rnn="gru", shapes=[(1, 3)], count=6_000, quantiles=5)
+    s_matrix(world, 0, False, rnn="gru", shapes=[(2, 2)], count=8_000, dueling=True, noisy=True, normalized=True)
+    s_matrix(world, 1, True, rnn="gru", shapes=[(1, 3)], count=8_000, quantiles=5)
 
 
 def s_killed(world, lag, prioritized, victims, normalized=False, rnn="none"):
