@@ -6,35 +6,10 @@
 #include "common/base/mem.h"
 #include "learner/replay/parts.h"
 #include "tests/replay/frames.h"
+#include "tests/replay/pair.h"
 #include "tests/test.h"
 
 enum { STACK_MAX = FRAMES_STACK };
-
-typedef struct {
-    world_t *world;
-    replay_t *replay;
-    naive_t *naive;
-} pair_t;
-
-static void s_open(pair_t *pair, world_t *world, const replay_cfg_t *cfg)
-{
-    *pair = (pair_t){.world = world, .naive = naive_new(world, cfg)};
-    assert_ok(replay_new(&pair->replay, cfg));
-}
-
-static void s_close(pair_t *pair)
-{
-    replay_destroy(&pair->replay);
-    free(pair->naive);
-    world_destroy(&pair->world);
-}
-
-static void s_play(pair_t *pair)
-{
-    world_play(pair->world);
-    assert_ok(world_insert(pair->world, pair->replay));
-    naive_insert(pair->naive);
-}
 
 static void s_check_unit(const pair_t *pair, const naive_row_t *unit)
 {
@@ -116,14 +91,14 @@ static void test_random_worlds(void **state)
         cfg.stacked = world->image;
         cfg.pad = pad;
         pair_t pair;
-        s_open(&pair, world, &cfg);
+        pair_open(&pair, world, &cfg);
         for (int batch = 0; batch < 16; batch++) {
-            s_play(&pair);
+            pair_play(&pair);
             s_check(&pair);
             s_check_stripes(&pair);
         }
         evicted += pair.naive->first;
-        s_close(&pair);
+        pair_close(&pair);
     }
     assert_true(evicted > 100);
 }

@@ -5,34 +5,8 @@
 #include "common/base/mem.h"
 #include "learner/replay/parts.h"
 #include "tests/replay/frames.h"
+#include "tests/replay/pair.h"
 #include "tests/test.h"
-
-typedef struct {
-    world_t *world;
-    replay_t *replay;
-    naive_t *naive;
-    uint64_t lived, cut, over, on, tips; /* what there was to be seen */
-} pair_t;
-
-static void s_open(pair_t *pair, world_t *world, const replay_cfg_t *cfg)
-{
-    *pair = (pair_t){.world = world, .naive = naive_new(world, cfg)};
-    assert_ok(replay_new(&pair->replay, cfg));
-}
-
-static void s_close(pair_t *pair)
-{
-    replay_destroy(&pair->replay);
-    free(pair->naive);
-    world_destroy(&pair->world);
-}
-
-static void s_play(pair_t *pair)
-{
-    world_play(pair->world);
-    assert_ok(world_insert(pair->world, pair->replay));
-    naive_insert(pair->naive);
-}
 
 /*  A row that is held, or what came after the newest: every frame that it leads to. */
 static void s_check_held(pair_t *pair, uint64_t clock, uint32_t env)
@@ -165,7 +139,7 @@ static void s_setup(uint32_t seed, pair_t *pair)
     cfg.stack = stack;
     cfg.stacked = world->image;
     cfg.pad = pad;
-    s_open(pair, world, &cfg);
+    pair_open(pair, world, &cfg);
 }
 
 static void test_random_worlds(void **state)
@@ -177,7 +151,7 @@ static void test_random_worlds(void **state)
         s_setup(seed, &pair);
         const uint64_t batches = pair.replay->past.room + 8;
         for (uint64_t batch = 0; batch < batches; batch++) {
-            s_play(&pair);
+            pair_play(&pair);
             if (batch % 4 && batch + 8 < batches)
                 continue;
             s_check(&pair);
@@ -190,7 +164,7 @@ static void test_random_worlds(void **state)
         over += pair.over;
         on += pair.on;
         tips += pair.tips;
-        s_close(&pair);
+        pair_close(&pair);
     }
     assert_true(evicted > 300 && lived > 2000);
     assert_true(cut > 1000 && over > 1000 && on > 1000 && tips > 500);
