@@ -122,8 +122,10 @@ typedef struct {
     uint32_t out;     /* A: floats of the head (logits, means, values); 0 = no head: a trunk       */
     uint32_t log_std; /* L: floats of <name>.log_std beside it, at most A; 0 = there is none       */
     bool log_alpha;   /* they are no deviations, and called <name>.log_alpha: weights of its loss  */
-    bool action;      /* MLP with hidden layers: behind the observation it reads an action; seen in passes alone */
-    uint32_t group;   /* 0 for the first tower; then that of the tower before, or one more         */
+    bool
+        action; /* MLP with hidden layers: behind the observation, or behind an encoder's or MLP's trunk, it reads an action;
+                         seen in passes alone. All such towers of a network read the same observation or trunk */
+    uint32_t group; /* 0 for the first tower; then that of the tower before, or one more         */
     tt_tower_kind_t kind;
     float
         noise; /* MLP: > 0: its layers are noisy (Fortunato et al. 2018, arXiv:1706.10295, factorised): beside each weight and bias stands a
@@ -195,6 +197,8 @@ tt_net_spec_t tt_net_quantiles(uint32_t obs, const uint32_t *hidden, uint32_t hi
  *  spec->layer[tower->layer ..]. With `separate`, each of these towers gets one of its own, called "<tower>_encoder". The text of
  *  what does not fit comes from tt_net_new. */
 void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool separate);
+/*  The same before the towers of one group alone (< 32) that read the observation: one for all of them, under the encoder's own name. */
+void tt_net_put_encoder_of(tt_net_spec_t *spec, const tt_tower_t *encoder, uint32_t group);
 /*  Put a recurrent tower (kind LSTM or GRU, units) before all MLPs that read the observation or an encoder: they read it, and it reads
  *  what they did; called "lstm" or "gru". With `separate`, each of them gets one of its own, called "<tower>_lstm". After tt_net_put_encoder, with the same
  *  `separate`. */

@@ -123,8 +123,14 @@ static bool s_reads_first(const tt_net_spec_t *spec, const tt_tower_t *tower)
 typedef struct {
     const tt_tower_t *tower;
     const char *suffix; /* of its name, where each of them gets one of its own */
+    uint32_t groups;    /* of which they are, as bits                          */
     bool (*before)(const tt_net_spec_t *spec, const tt_tower_t *tower);
 } put_t;
+
+static bool s_put_before(const put_t *put, const tt_net_spec_t *spec, const tt_tower_t *tower)
+{
+    return (put->groups >> tower->group & 1) && put->before(spec, tower);
+}
 
 /*  Its numbers of towers, when that one is at now[] which was number t. */
 static void s_renumber(tt_tower_t *tower, const uint32_t *now)
@@ -155,12 +161,12 @@ static void s_put(tt_net_spec_t *spec, const put_t *put)
     const tt_net_spec_t before = *spec;
     uint32_t now[TT_TOWERS_MAX] = {0}, count = before.towers, made = 0; /* made: number + 1 of the newest */
     for (uint32_t t = 0, shared = 0; t < before.towers; t++)
-        if (put->before(&before, &before.tower[t]) && (put->suffix || !shared++))
+        if (s_put_before(put, &before, &before.tower[t]) && (put->suffix || !shared++))
             count++;
     spec->towers = count;
     for (uint32_t t = 0, at = 0; t < before.towers && count <= TT_TOWERS_MAX; t++, at++) {
         const tt_tower_t *tower = &before.tower[t];
-        const bool reads = put->before(&before, tower);
+        const bool reads = s_put_before(put, &before, tower);
         if (reads && (put->suffix || !made)) {
             s_put_one(spec, at, put, tower, tower->from ? now[tower->from - 1] + 1 : 0);
             made = ++at;
@@ -173,13 +179,23 @@ static void s_put(tt_net_spec_t *spec, const put_t *put)
     }
 }
 
-void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool separate)
+static void s_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, const char *suffix, uint32_t groups)
 {
     tt_tower_t own = *encoder;
     own.kind = TT_TOWER_ENCODER;
     own.out = 0;
     if (spec->towers <= TT_TOWERS_MAX)
-        s_put(spec, &(put_t){&own, separate ? "encoder" : NULL, s_reads_obs});
+        s_put(spec, &(put_t){&own, suffix, groups, s_reads_obs});
+}
+
+void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool separate)
+{
+    s_put_encoder(spec, encoder, separate ? "encoder" : NULL, UINT32_MAX);
+}
+
+void tt_net_put_encoder_of(tt_net_spec_t *spec, const tt_tower_t *encoder, uint32_t group)
+{
+    s_put_encoder(spec, encoder, NULL, 1u << group);
 }
 
 void tt_net_put_recurrent(tt_net_spec_t *spec, tt_tower_kind_t kind, uint32_t units, bool separate)
@@ -188,7 +204,7 @@ void tt_net_put_recurrent(tt_net_spec_t *spec, tt_tower_kind_t kind, uint32_t un
     const char *name = kind == TT_TOWER_LSTM ? "lstm" : "gru";
     snprintf(own.name, sizeof own.name, "%s", name);
     if (spec->towers <= TT_TOWERS_MAX)
-        s_put(spec, &(put_t){&own, separate ? name : NULL, s_reads_first});
+        s_put(spec, &(put_t){&own, separate ? name : NULL, UINT32_MAX, s_reads_first});
 }
 
 uint32_t tt_tower_carry(const tt_tower_t *tower)
