@@ -47,8 +47,7 @@ static uint32_t s_gates(tt_tower_kind_t kind)
     return kind == TT_TOWER_LSTM ? 4 : 3;
 }
 
-/*  How many numbers tower t gives to those that read it, a trunk. */
-static uint32_t s_width(const tt_net_spec_t *spec, uint32_t t)
+uint32_t tt_spec_gives(const tt_net_spec_t *spec, uint32_t t)
 {
     const tt_tower_t *tower = &spec->tower[t];
     if (tower->kind != TT_TOWER_ENCODER)
@@ -57,12 +56,26 @@ static uint32_t s_width(const tt_net_spec_t *spec, uint32_t t)
     return (uint32_t)tt_shape_elements(&end);
 }
 
+/*  What goes into the first layer, but for an action. */
+static uint32_t s_read(const tt_net_spec_t *spec, const tt_tower_t *tower)
+{
+    return tower->from ? tt_spec_gives(spec, tower->from - 1) : spec->obs;
+}
+
+uint32_t tt_spec_before_action(const tt_net_spec_t *spec)
+{
+    for (uint32_t t = 0; t < spec->towers; t++)
+        if (spec->tower[t].action)
+            return s_read(spec, &spec->tower[t]); /* all read the same */
+    return 0;
+}
+
 /*  What goes into a layer; layer hidden_count is the head. */
 static uint32_t s_in(const tt_net_spec_t *spec, const tt_tower_t *tower, uint32_t layer)
 {
     if (layer) /* of a recurrent one: what it carries */
         return tower->hidden[layer - 1];
-    return tower->from ? s_width(spec, tower->from - 1) : spec->obs + (tower->action ? spec->action : 0);
+    return s_read(spec, tower) + (tower->action ? spec->action : 0);
 }
 
 static uint32_t s_units(const tt_tower_t *tower, uint32_t layer)

@@ -346,6 +346,8 @@ static tt_status_t s_check_head(const tt_net_spec_t *spec, uint32_t t, const cha
     const tt_tower_t *read = &spec->tower[head];
     if (tt_tower_is_made(read->kind))
         return tt_err(TT_INVALID, "network: %s: its %s %s has no layers of its own", name, what, read->name);
+    if (read->action)
+        return tt_err(TT_INVALID, "network: %s: its %s %s reads an action", name, what, read->name);
     if (read->out != out)
         return tt_err(
             TT_INVALID, "network: %s: its %s %s has %u outputs and not %u", name, what, read->name, read->out, out);
@@ -392,20 +394,51 @@ static tt_status_t s_check_dueling(const tt_net_spec_t *spec, uint32_t t)
     return TT_OK;
 }
 
-/*  It has a layer of its own on both, and nothing in between. */
-static tt_status_t s_check_action(const tt_net_spec_t *spec, const tt_tower_t *tower)
+static const char *s_read_by(const tt_net_spec_t *spec, const tt_tower_t *tower)
 {
-    if (tower->from)
-        return tt_err(TT_INVALID, "network: %s reads an action beside the observation, and %s beside neither",
-            tower->name, spec->tower[tower->from - 1].name);
+    return tower->from ? spec->tower[tower->from - 1].name : "the observation";
+}
+
+/*  One place has what they read and the action behind it. */
+static tt_status_t s_check_beside(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    for (uint32_t before = 0; before < t; before++) {
+        const tt_tower_t *other = &spec->tower[before];
+        if (other->action && other->from != tower->from)
+            return tt_err(TT_INVALID,
+                "network: %s reads an action behind %s, and %s one behind %s; all must read the same", other->name,
+                s_read_by(spec, other), tower->name, s_read_by(spec, tower));
+    }
+    return TT_OK;
+}
+
+/*  It has a layer of its own on both, and nothing in between. */
+static tt_status_t s_check_action(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    const uint64_t read = tower->from ? tt_spec_gives(spec, tower->from - 1) : spec->obs;
     if (!tower->hidden_count || !tower->out || tower->noise > 0)
         return tt_err(TT_INVALID,
             "network: %s reads an action: it needs hidden layers and a head, and has no noisy layers", tower->name);
-    if (spec->action < 1 || spec->action > TT_UNITS_MAX - spec->obs)
+    TT_TRY(s_check_beside(spec, t));
+    if (spec->action < 1 || read + spec->action > TT_UNITS_MAX)
         return tt_err(TT_INVALID,
-            "network: %s reads an observation of %u numbers and an action of %u; 1 to %d of both "
+            "network: %s reads %s of %llu numbers and an action of %u; 1 to %d of both "
             "are possible",
-            tower->name, spec->obs, spec->action, TT_UNITS_MAX);
+            tower->name, tower->from ? s_read_by(spec, tower) : "an observation", (unsigned long long)read,
+            spec->action, TT_UNITS_MAX);
+    return TT_OK;
+}
+
+/*  Sequences (nn.h) have no actions. */
+static tt_status_t s_check_steps(const tt_net_spec_t *spec)
+{
+    for (uint32_t t = 0; t < spec->towers; t++)
+        for (uint32_t r = 0; r < spec->towers; r++)
+            if (spec->tower[t].action && tt_tower_recurs(spec->tower[r].kind))
+                return tt_err(TT_INVALID, "network: %s reads an action, and %s recurs; one network has not both",
+                    spec->tower[t].name, spec->tower[r].name);
     return TT_OK;
 }
 
@@ -422,7 +455,7 @@ static tt_status_t s_check_layers(const tt_net_spec_t *spec, uint32_t t)
     if (tower->activation != TT_NN_TANH && tower->activation != TT_NN_RELU)
         return tt_err(TT_INVALID, "network: %s: activation %d is unknown", tower->name, (int)tower->activation);
     TT_TRY(s_check_from(spec, t));
-    return tower->action ? s_check_action(spec, tower) : TT_OK;
+    return tower->action ? s_check_action(spec, t) : TT_OK;
 }
 
 /*  What it reads remembers nothing: otherwise a step of the one would wait for a step of the other. */
@@ -508,6 +541,7 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec)
             TT_INVALID, "network: %u floats ride on a gradient; at most %d are possible", spec->ride, TT_RIDE_MAX);
     for (uint32_t t = 0; t < spec->towers; t++)
         TT_TRY(s_check_tower(spec, t));
+    TT_TRY(s_check_steps(spec));
     if (tt_spec_params(spec) > TT_PARAMS_MAX)
         return tt_err(TT_INVALID, "network: %llu parameters; at most %d are possible",
             (unsigned long long)tt_spec_params(spec), TT_PARAMS_MAX);

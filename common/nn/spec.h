@@ -27,6 +27,10 @@ size_t tt_spec_deviations(const tt_net_spec_t *spec, uint32_t t);
 uint64_t tt_spec_tower_params(const tt_net_spec_t *spec, uint32_t t);
 /*  Bytes of a part in a row, up to where the next one begins. */
 size_t tt_spec_part_bytes(const tt_part_t *part);
+/*  How many numbers trunk t gives to those that read it. */
+uint32_t tt_spec_gives(const tt_net_spec_t *spec, uint32_t t);
+/*  How many numbers stand before the action in what towers read that read one; 0: none does. */
+uint32_t tt_spec_before_action(const tt_net_spec_t *spec);
 /*  The tower that is made of the head of tower t; spec->towers when none is. */
 uint32_t tt_spec_made_of(const tt_net_spec_t *spec, uint32_t t);
 /*  Copies of the parameters: spec->sets, at least 1. */

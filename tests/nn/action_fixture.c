@@ -8,7 +8,7 @@
 static const struct {
     uint32_t obs, action, hidden[3], hidden_count;
     tt_nn_activation_t activation;
-} s_shapes[ACTION_SHAPES] = {
+} s_shapes[ACTION_PLAIN] = {
     {1, 1, {8}, 1, TT_NN_TANH},
     {15, 3, {16, 24}, 2, TT_NN_RELU},
     {17, 6, {64, 64}, 2, TT_NN_TANH},
@@ -16,10 +16,73 @@ static const struct {
     {3, 20, {20, 16}, 2, TT_NN_TANH},
 };
 
+#define LAYERS(...) .hidden_count = sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), .hidden = {__VA_ARGS__}
+#define RELU        .activation = TT_NN_RELU
+#define ENCODER(first, count, height_, width_, channels_) \
+    .kind = TT_TOWER_ENCODER, .layer = first, .layers = count, .height = height_, .width = width_, .channels = channels_
+#define CONV(units_, kh, kw, sh, sw, activation_)                                                                   \
+    {                                                                                                               \
+        .kind = TT_LAYER_CONV2D, .units = units_, .kernel = {kh, kw}, .stride = {sh, sw}, .activation = activation_ \
+    }
+#define ALPHA                .log_std = 1, .log_alpha = true
+#define CRITIC(name_, from_) .name = name_, .from = from_, .out = 1, .group = 1, .action = true
+
+/*  Trunks that end before and at a vector's end, as a picture and as a vector, and actions that go over it. */
+static const tt_net_spec_t s_trunks[ACTION_SHAPES - ACTION_PLAIN] = {
+    /* an encoder for each group, which ends with a picture that has no activation */
+    {.obs = 123,
+        .action = 3,
+        .parts = 2,
+        .part = {{.bytes = true, .elements = 120, .divisor = 255}, {.elements = 3}},
+        .towers = 5,
+        .layers = 2,
+        .layer = {CONV(6, 3, 3, 1, 1, TT_NN_TANH), {.kind = TT_LAYER_LAYER_NORM, .activation = TT_NN_NONE}},
+        .tower = {{.name = "actor_encoder", ENCODER(0, 2, 6, 5, 4), .planes = 4},
+            {.name = "actor", .from = 1, RELU, LAYERS(13), .out = 6, ALPHA},
+            {.name = "critics_encoder", ENCODER(0, 2, 6, 5, 4), .planes = 4, .group = 1},
+            {CRITIC("q1", 3), RELU, LAYERS(16, 9)}, {CRITIC("q2", 3), LAYERS(20)}}},
+    /* with a vector at the end, and another reader among the critics */
+    {.obs = 125,
+        .action = 20,
+        .parts = 2,
+        .part = {{.bytes = true, .elements = 120, .divisor = 255}, {.elements = 5}},
+        .towers = 6,
+        .layers = 3,
+        .layer = {CONV(5, 3, 2, 2, 1, TT_NN_RELU), {.kind = TT_LAYER_CONCAT, .part = 1, .activation = TT_NN_NONE},
+            {.kind = TT_LAYER_DENSE, .units = 32, .activation = TT_NN_RELU}},
+        .tower = {{.name = "actor_encoder", ENCODER(0, 3, 6, 5, 4)},
+            {.name = "actor", .from = 1, LAYERS(24), .out = 40, ALPHA},
+            {.name = "critics_encoder", ENCODER(0, 3, 6, 5, 4), .group = 1}, {CRITIC("q1", 3), RELU, LAYERS(33)},
+            {.name = "v", .from = 3, LAYERS(7), .out = 1, .group = 1}, {CRITIC("q2", 3), RELU, LAYERS(33)}}},
+    /* one trunk for all of them */
+    {.obs = 7,
+        .action = 1,
+        .towers = 5,
+        .tower = {{.name = "trunk", RELU, LAYERS(20, 18)}, {.name = "actor", .from = 1, LAYERS(10), .out = 2, ALPHA},
+            {CRITIC("q1", 1), LAYERS(16)}, {.name = "v", .from = 1, .out = 1, .group = 1},
+            {CRITIC("q2", 1), LAYERS(12, 14)}}},
+    /* bits, which the actor reads as they are; and a trunk behind an encoder */
+    {.obs = 90,
+        .action = 6,
+        .parts = 1,
+        .part = {{.bytes = true, .elements = 90, .divisor = 1}},
+        .towers = 5,
+        .layers = 1,
+        .layer = {CONV(4, 3, 3, 1, 1, TT_NN_RELU)},
+        .tower = {{.name = "actor", LAYERS(24), .out = 12, ALPHA},
+            {.name = "critics_encoder", ENCODER(0, 1, 5, 6, 3), .group = 1},
+            {.name = "critics_trunk", .from = 2, LAYERS(31), .group = 1}, {CRITIC("q1", 3), LAYERS(16)},
+            {CRITIC("q2", 3), RELU, LAYERS(17)}}},
+};
+
 tt_net_spec_t action_spec(size_t i)
 {
-    tt_net_spec_t spec = tt_net_soft_actor_critic(s_shapes[i].obs, s_shapes[i].hidden, s_shapes[i].hidden_count,
-        s_shapes[i].activation, 2 * s_shapes[i].action, s_shapes[i].action);
+    tt_net_spec_t spec;
+    if (i < ACTION_PLAIN)
+        spec = tt_net_soft_actor_critic(s_shapes[i].obs, s_shapes[i].hidden, s_shapes[i].hidden_count,
+            s_shapes[i].activation, 2 * s_shapes[i].action, s_shapes[i].action);
+    else
+        spec = s_trunks[i - ACTION_PLAIN];
     spec.sets = 2;
     return spec;
 }
@@ -85,9 +148,12 @@ static void critic_loss(const void *params, const void *const *input, const tt_l
     assert_true(!block->d_head[0] && !block->d_head[1] && !block->d_head[2] && block->d_head[3] && block->d_head[4]);
     for (uint32_t s = 1; s <= 4; s++)
         s_reach(block, s, 1);
+    if (block->head[5])
+        s_reach(block, 5, 1);
 }
 
-const tt_objective_t action_actor = {.name = "reach_actor",
+/*  Towers here are ACTOR .. V. */
+static const tt_objective_t s_actor = {.name = "reach_actor",
     .stages = 3,
     .stage = {{.tower = ACTOR, .grad = true}, {.tower = Q1, .action = TT_ACTION_DRAWN, .through = true},
         {.tower = Q2, .action = TT_ACTION_DRAWN, .through = true}},
@@ -95,11 +161,12 @@ const tt_objective_t action_actor = {.name = "reach_actor",
     .draw = draw,
     .d_draw = d_draw};
 
-const tt_objective_t action_critic = {.name = "reach_critic",
-    .stages = 5,
+static const tt_objective_t s_critic = {.name = "reach_critic",
+    .stages = 6,
     .stage = {{.tower = ACTOR, .frame = TT_NEXT}, {.tower = Q1, .set = 1, .frame = TT_NEXT, .action = TT_ACTION_DRAWN},
         {.tower = Q2, .set = 1, .frame = TT_NEXT, .action = TT_ACTION_DRAWN},
-        {.tower = Q1, .action = TT_ACTION_GIVEN, .grad = true}, {.tower = Q2, .action = TT_ACTION_GIVEN, .grad = true}},
+        {.tower = Q1, .action = TT_ACTION_GIVEN, .grad = true}, {.tower = Q2, .action = TT_ACTION_GIVEN, .grad = true},
+        {.tower = V, .grad = true}},
     .loss = critic_loss,
     .given = IN_GIVEN,
     .draw = draw};
@@ -123,10 +190,34 @@ static double *s_doubles(const stage_t *self, uint32_t set)
     return out;
 }
 
+/*  Of the stages those whose tower there is. */
+static tt_objective_t s_objective(const stage_t *self, const tt_objective_t *of)
+{
+    tt_objective_t out = *of;
+    out.stages = 0;
+    for (uint32_t s = 0; s < of->stages; s++) {
+        tt_stage_t stage = of->stage[s];
+        stage.tower = (uint8_t)self->tower[stage.tower];
+        if (stage.tower < self->spec.towers)
+            out.stage[out.stages++] = stage;
+    }
+    return out;
+}
+
+static void s_find_towers(stage_t *self)
+{
+    static const char *const names[ACTION_TOWERS] = {[ACTOR] = "actor", [Q1] = "q1", [Q2] = "q2", [V] = "v"};
+    for (uint32_t t = 0; t < ACTION_TOWERS; t++)
+        self->tower[t] = tt_net_tower(&self->spec, names[t]);
+    self->actor = s_objective(self, &s_actor);
+    self->critic = s_objective(self, &s_critic);
+}
+
 /*  Both sets differ. */
 void action_set_up(stage_t *self, size_t shape, size_t rows)
 {
     self->spec = action_spec(shape);
+    s_find_towers(self);
     self->net = fixture_net(&self->place, &self->spec);
     float *params = fixture_params(&self->place, self->net, 1);
     for (size_t i = 0; i < tt_net_param_count(&self->spec); i++)

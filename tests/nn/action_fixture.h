@@ -1,17 +1,13 @@
-/*  action_fixture - networks of an actor and two critics that read its actions, and two objectives of them with losses and a draw of
- *  their own. */
+/*  action_fixture - networks of an actor and two critics that read its actions, behind the observation or a trunk, and two objectives of
+ *  them with losses and a draw of their own. */
 #pragma once
 #include "tests/nn/fixture.h"
 #include "tests/nn/reference.h"
 
-enum { ACTION_SHAPES = 5 };
+enum { ACTION_PLAIN = 5, ACTION_SHAPES = 9 }; /* the plain ones first, whose critics read the observation */
 
-enum { ACTOR, Q1, Q2 };      /* towers */
-enum { IN_NOISE, IN_GIVEN }; /* tables */
-
-/*  "reach_actor": the actor is trained, through both critics. "reach_critic": these are, and see what is drawn from the actor at the next
- *  frame in set 1. */
-extern const tt_objective_t action_actor, action_critic;
+enum { ACTOR, Q1, Q2, V, ACTION_TOWERS }; /* V: reads what the critics read, but no action; of some networks */
+enum { IN_NOISE, IN_GIVEN };              /* tables */
 
 /*  A network with sets that differ, rows, and what the objectives read of them. */
 typedef struct {
@@ -23,6 +19,10 @@ typedef struct {
     tt_table_t *table[2];
     reference_t ref;
     double *params[2]; /* of both sets */
+    uint32_t tower[ACTION_TOWERS];
+    /*  "reach_actor": the actor is trained, through both critics. "reach_critic": these are, and V is, and they see what is drawn from the
+     *  actor at the next frame in set 1. */
+    tt_objective_t actor, critic;
 } stage_t;
 
 /*  place is open. */

@@ -115,7 +115,8 @@ static void run_recurrent(const reference_t *self, uint32_t t, const double *par
 }
 
 /*  From the observation through every trunk below tower t, one after the other. */
-static void run_tower(const reference_t *self, uint32_t t, const double *params, const float *obs, double *x)
+void reference_tower(
+    const reference_t *self, uint32_t t, const double *params, const float *obs, const double *action, double *x)
 {
     const tt_tower_t *tower = &self->spec->tower[t];
     if (tower->kind == TT_TOWER_ENCODER) {
@@ -125,7 +126,10 @@ static void run_tower(const reference_t *self, uint32_t t, const double *params,
     for (uint32_t i = 0; tower->from == 0 && i < self->spec->obs; i++)
         x[i] = (double)obs[i];
     if (tower->from)
-        run_tower(self, tower->from - 1, params, obs, x);
+        reference_tower(self, tower->from - 1, params, obs, NULL, x);
+    if (tower->action)
+        memcpy(x + find(self, "%s.0.weight", tower->name)->rows - self->spec->action, action,
+            self->spec->action * sizeof *x);
     if (tt_tower_recurs(tower->kind))
         run_recurrent(self, t, params, x);
     else
@@ -172,7 +176,7 @@ void reference_forward(const reference_t *self, const double *params, const floa
         else if (self->spec->tower[t].kind == TT_TOWER_MEAN)
             run_mean(self, t, out, x);
         else
-            run_tower(self, t, params, obs, x);
+            reference_tower(self, t, params, obs, NULL, x);
         memcpy(at, x, self->spec->tower[t].out * sizeof *at);
         at += self->spec->tower[t].out;
     }

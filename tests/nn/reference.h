@@ -17,6 +17,10 @@ size_t reference_encoder(const reference_t *self, uint32_t t, const double *para
 /*  x[in] through the layers of a tower, in place: what its head gives, or a trunk's last layer. x: room for 4096. */
 void reference_layers(const reference_t *self, uint32_t t, const double *params, double *x);
 
+/*  What tower t gives, of an observation; where it reads an action, of this behind it or behind its trunk. */
+void reference_tower(
+    const reference_t *self, uint32_t t, const double *params, const float *obs, const double *action, double *x);
+
 /*  out[fixture_outs] of one observation, tower after tower. */
 void reference_forward(const reference_t *self, const double *params, const float *obs, double *out);
 

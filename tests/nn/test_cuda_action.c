@@ -12,7 +12,7 @@ static float *s_gradients(const char *backend, size_t shape, size_t rows)
     action_set_up(&stage, shape, rows);
     const size_t count = tt_net_grad_count(&stage.spec);
     float *grad = tt_array0(2 * count, sizeof *grad);
-    const tt_pass_t actor = action_pass(&stage, &action_actor), critic = action_pass(&stage, &action_critic);
+    const tt_pass_t actor = action_pass(&stage, &stage.actor), critic = action_pass(&stage, &stage.critic);
     assert_ok(action_gradient(&stage, &actor, grad));
     assert_ok(action_gradient(&stage, &critic, grad + count));
     action_tear_down(&stage);

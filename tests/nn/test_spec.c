@@ -4,12 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/nn/tensor.h"
 #include "tests/nn/recurrent_fixture.h"
+
+#define ACTING_(name_, from_) .name = name_, .from = from_, .hidden_count = 1, .hidden = {3}, .out = 1, .action = true
+#define ACTING(name_, from_)  \
+    {                         \
+        ACTING_(name_, from_) \
+    }
 
 static void test_bad_shapes(void **state)
 {
     const tt_tower_t v = {.name = "v", .out = 1}, trunk = {.name = "trunk", .hidden_count = 1, .hidden = {4}};
     const tt_tower_t r = {.name = "r", .kind = TT_TOWER_GRU, .hidden_count = 1, .hidden = {4}};
+    const tt_tower_t trunk2 = {.name = "trunk2", .hidden_count = 1, .hidden = {4}};
     const tt_tower_t a = {.name = "a", .out = 3}, q = {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 1};
     const struct {
         tt_net_spec_t spec;
@@ -114,6 +122,47 @@ static void test_bad_shapes(void **state)
             "r: its advantage q has no layers of its own"},
         {{.obs = 1, .towers = 4, .tower = {v, a, q, {.name = "w", .out = 1, .from = 3}}},
             "w reads q, which has a head"},
+        {{.obs = 1, .action = 2, .towers = 3, .tower = {trunk, ACTING("x", 1), ACTING("y", 0)}},
+            "x reads an action behind trunk, and y one behind the observation; all must read the same"},
+        {{.obs = 1, .action = 2, .towers = 4, .tower = {trunk, ACTING("x", 1), trunk2, ACTING("y", 3)}},
+            "x reads an action behind trunk, and y one behind trunk2; all must read the same"},
+        {{.obs = 1, .action = 2, .towers = 2, .tower = {v, ACTING("x", 1)}}, "x reads v, which has a head"},
+        {{.obs = 1, .towers = 2, .tower = {trunk, ACTING("x", 1)}},
+            "x reads trunk of 4 numbers and an action of 0; 1 to 65536 of both"},
+        {{.obs = 1, .action = TT_UNITS_MAX - 3, .towers = 2, .tower = {trunk, ACTING("x", 1)}},
+            "x reads trunk of 4 numbers and an action of 65533; 1 to 65536 of both"},
+        {{.obs = TT_UNITS_MAX + 1,
+             .action = 2,
+             .layers = 1,
+             .layer = {{.kind = TT_LAYER_ACTIVATION}},
+             .towers = 2,
+             .tower = {{.name = "large", .kind = TT_TOWER_ENCODER, .layers = 1}, ACTING("x", 1)}},
+            "x reads large of 65537 numbers and an action of 2; 1 to 65536 of both"},
+        {{.obs = TT_UNITS_MAX + 1, .action = 2, .towers = 1, .tower = {ACTING("x", 0)}},
+            "the observation has 65537 units"},
+        {{.obs = 1, .action = 2, .towers = 2, .tower = {trunk, {.name = "x", .from = 1, .out = 1, .action = true}}},
+            "x reads an action: it needs hidden layers and a head"},
+        {{.obs = 1,
+             .action = 2,
+             .towers = 2,
+             .tower = {trunk, {.name = "x", .from = 1, .hidden_count = 1, .hidden = {3}, .action = true}}},
+            "x reads an action: it needs hidden layers and a head"},
+        {{.obs = 1, .action = 2, .towers = 2, .tower = {trunk, {ACTING_("x", 1), .noise = 1}}},
+            "x reads an action: it needs hidden layers and a head, and has no noisy layers"},
+        {{.obs = 1, .action = 2, .towers = 2, .tower = {r, ACTING("x", 1)}},
+            "x reads an action, and r recurs; one network has not both"},
+        {{.obs = 1,
+             .action = 2,
+             .towers = 3,
+             .tower = {r, {.name = "trunk", .from = 1, .hidden_count = 1, .hidden = {4}}, ACTING("x", 2)}},
+            "x reads an action, and r recurs; one network has not both"},
+        {{.obs = 1, .action = 2, .towers = 2, .tower = {ACTING("x", 0), r}},
+            "x reads an action, and r recurs; one network has not both"},
+        {{.obs = 1,
+             .action = 2,
+             .towers = 2,
+             .tower = {ACTING("x", 0), {.name = "m", .kind = TT_TOWER_MEAN, .out = 1}}},
+            "m: its head x reads an action"},
     };
     (void)state;
     place_t place;
@@ -283,6 +332,45 @@ static void test_names(void **state)
     tt_net_group_span(&fixture_specs[12], 1, &first, &count);
     assert_int_equal(count, 34 * 7 + 8 * 17 + 18);
     assert_true(find(net, "c.0.weight")->offset >= first && find(net, "b.0.bias")->offset < first);
+    tt_net_destroy(&net);
+    fixture_close(&place);
+}
+
+/*  Critics that read an encoder and an action: put there by the function, of an observation that no MLP could read. In a file the numbers
+ *  of the picture come channel by channel, and the action stands behind them. */
+static void test_action_behind_a_picture(void **state)
+{
+    (void)state;
+    enum { H = 2, W = 5, C = 3, NUMBERS = H * W * C, ACTION = 4 };
+    const char *const names[] = {"actor_encoder", "actor", "critics_encoder", "q1", "q2"};
+    const uint32_t from[] = {0, 1, 0, 3, 3};
+    tt_net_spec_t spec = tt_net_soft_actor_critic(300 * 260, (const uint32_t[]){7}, 1, TT_NN_RELU, 2 * ACTION, ACTION);
+    spec.layers = 1;
+    spec.layer[0] = (tt_layer_t){.kind = TT_LAYER_CONV2D, .units = C, .kernel = {200, 220}, .stride = {100, 10}};
+    tt_tower_t encoder = {.layers = 1, .height = 300, .width = 260, .channels = 1};
+    for (uint32_t group = 0; group < 2; group++) {
+        snprintf(encoder.name, sizeof encoder.name, "%s", names[2 * group]);
+        tt_net_put_encoder_of(&spec, &encoder, group);
+    }
+    assert_int_equal(spec.towers, TT_COUNT(names));
+    for (uint32_t t = 0; t < spec.towers; t++) {
+        assert_string_equal(spec.tower[t].name, names[t]);
+        assert_int_equal(spec.tower[t].from, from[t]);
+        assert_int_equal(spec.tower[t].group, t / 2 > 0);
+    }
+    assert_int_equal(tt_spec_before_action(&spec), NUMBERS);
+    assert_int_equal(tt_net_tower_work(&spec, 1), NUMBERS * 7 + 7 * 2 * ACTION);
+    assert_int_equal(tt_net_tower_work(&spec, 3), (NUMBERS + ACTION) * 7 + 7);
+    place_t place;
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, &spec);
+    const tt_tensor_t *weight = find(net, "q2.0.weight");
+    uint64_t shape[4];
+    assert_true(tt_tensor_shape(weight, shape) == 2 && shape[0] == 7 && shape[1] == NUMBERS + ACTION);
+    for (uint32_t i = 0; i < weight->rows * weight->cols; i++) {
+        const uint32_t o = i / weight->rows, at = i % weight->rows, c = at / (H * W), pixel = at % (H * W);
+        assert_int_equal(tt_tensor_at(weight, i), (at < NUMBERS ? pixel * C + c : at) * weight->cols + o);
+    }
     tt_net_destroy(&net);
     fixture_close(&place);
 }
@@ -513,6 +601,7 @@ int main(void)
         cmocka_unit_test(test_device_of_the_environment),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_action_behind_a_picture),
         cmocka_unit_test(test_actor_critic),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_quantiles),

@@ -1,4 +1,4 @@
-/*  action - towers that read an action behind the observation: what they read, and the way back to it. */
+/*  action - towers that read an action behind the observation or a trunk: what they read, and the ways back from there. */
 #include <string.h>
 #include "common/nn/cpu/cpu.h"
 
@@ -7,38 +7,63 @@ void cpu_join(const cpu_block_t *block, const float *given, const uint32_t *row)
 {
     const cpu_net_t *net = block->net;
     const cpu_lane_t *lane = block->lane;
-    const size_t obs = net->spec->obs, numbers = net->spec->action;
+    const uint32_t from = net->action_from;
+    const float *read = from ? lane->last[from - 1] : lane->x;
+    const size_t stride = from ? net->tower[0][from - 1].gives16 : net->obs16;
+    const size_t at = net->action_at, numbers = net->spec->action;
     for (size_t r = 0; r < block->rows; r++) {
         float *to = lane->joined + r * net->joined16;
-        memcpy(to, lane->x + r * net->obs16, obs * sizeof *to);
+        memcpy(to, read + r * stride, at * sizeof *to);
         for (size_t a = 0; a < numbers; a++)
-            to[obs + a] = given ? given[row[r] * numbers + a] : lane->action[a * TT_BLOCK + r];
+            to[at + a] = given ? given[row[r] * numbers + a] : lane->action[a * TT_BLOCK + r];
     }
 }
 
-/*  Of the first layer only those inputs are asked for among which the action lies: whole panels of the transposed weights. Returns where
- *  it begins in a row of d_input. */
-static size_t s_first_input_grad(const cpu_block_t *block, const cpu_layer_t *layer, const float *d, float *d_input)
+/*  Some inputs of the first layer, whole panels of its transposed weights: what comes to them, d_input[rows][columns]. */
+typedef struct {
+    tt_gemm_kind_t kind;
+    size_t panel, columns;
+    const float *h; /* as d_input; NULL: the kind does not read it */
+} inputs_t;
+
+static void s_input_grad(
+    const cpu_block_t *block, const cpu_layer_t *layer, const inputs_t *inputs, const float *d, float *d_input)
 {
-    const size_t panel = block->net->spec->obs / 16, columns = layer->in16 - panel * 16;
     const tt_gemm_t job = {
-        .kind = TT_GEMM_D_NONE,
+        .kind = inputs->kind,
         .m = block->rows,
-        .n = columns,
+        .n = inputs->columns,
         .k = layer->out,
         .a = d,
         .a_row = layer->out16,
         .a_k = 1,
-        .b = layer->transposed + panel * 16 * layer->out,
+        .b = layer->transposed + inputs->panel * 16 * layer->out,
         .b_panel = 16 * layer->out,
         .b_k = 16,
         .c = d_input,
-        .c_row = columns,
-        .h = d_input, /* D_NONE does not read it */
-        .h_row = columns,
+        .c_row = inputs->columns,
+        .h = inputs->h ? inputs->h : d_input,
+        .h_row = inputs->columns,
     };
     block->net->kernels->gemm(&job);
-    return block->net->spec->obs - panel * 16;
+}
+
+void cpu_beside_grad(const cpu_block_t *block, uint32_t t, const float *d, float *d_trunk)
+{
+    const cpu_tower_t *towers = block->net->tower[0];
+    const uint32_t from = towers[t].from;
+    const inputs_t inputs = {
+        .kind = towers[from].backward, .columns = towers[from].gives16, .h = block->lane->last[from]};
+    s_input_grad(block, &towers[t].layer[0], &inputs, d, d_trunk);
+}
+
+/*  Of the first layer only those inputs are asked for among which the action lies. Returns where it begins in a row of d_input. */
+static size_t s_action_grad(
+    const cpu_block_t *block, const cpu_layer_t *layer, size_t columns, const float *d, float *d_input)
+{
+    const inputs_t inputs = {.kind = TT_GEMM_D_NONE, .panel = block->net->action_at / 16, .columns = columns};
+    s_input_grad(block, layer, &inputs, d, d_input);
+    return block->net->action_at % 16;
 }
 
 void cpu_tower_through(const cpu_block_t *block, uint32_t t, bool more)
@@ -53,12 +78,12 @@ void cpu_tower_through(const cpu_block_t *block, uint32_t t, bool more)
         d = next;
         next = free;
     }
-    const cpu_layer_t *layer = &tower->layer[0];
-    const size_t at = s_first_input_grad(block, layer, d, next), row = layer->in16 - block->net->spec->obs / 16 * 16;
+    const size_t columns = block->net->joined16 - block->net->action_at / 16 * 16;
+    const size_t at = s_action_grad(block, &tower->layer[0], columns, d, next);
     for (size_t a = 0; a < block->net->spec->action; a++) {
         float *to = lane->d_action + a * TT_BLOCK;
         for (size_t r = 0; r < TT_BLOCK; r++) {
-            const float came = r < block->rows ? next[r * row + at + a] : 0.0f;
+            const float came = r < block->rows ? next[r * columns + at + a] : 0.0f;
             to[r] = more ? to[r] + came : came;
         }
     }

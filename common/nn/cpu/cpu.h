@@ -49,7 +49,7 @@ typedef struct {
     uint32_t chain; /* the towers whose forward its own takes, as bits: itself and the trunks before it */
     uint32_t near;  /* the same, but none before a recurrent one                                        */
     bool reads_obs; /* else it reads the trunk `from`                          */
-    bool action;    /* and an action, behind the observation                   */
+    bool action;    /* and an action, behind what it reads                     */
     uint32_t from;
     bool made, mean; /* it is made of what the heads of these two gave, or of the one that both are */
     uint32_t value, advantage;
@@ -70,9 +70,9 @@ enum { CPU_VIEWS = TT_FRAMES * TT_SETS_MAX };
 /*  What one row block needs; one for each lane. Columns: [outs][TT_BLOCK]. Views take turns in x and hidden, the trained
  *  one last; only what heads gave is kept of each. */
 typedef struct {
-    float *memory;            /* owned; the rest points into it        */
-    float *x;                 /* [TT_BLOCK][obs16]; NULL: nobody reads it */
-    float *joined;            /* [TT_BLOCK][joined16] the same and an action behind it; NULL: as above  */
+    float *memory; /* owned; the rest points into it        */
+    float *x;      /* [TT_BLOCK][obs16]; NULL: nobody reads it */
+    float *joined; /* [TT_BLOCK][joined16] x, or what a trunk gives, and an action behind it; NULL: as above */
     float *action, *d_action; /* columns, of what is drawn; NULL: as above                    */
     void *stacked;            /* [TT_BLOCK][net->stacked] rows made of frames; NULL: the spec has no stack */
     float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [TT_BLOCK][out16]                     */
@@ -96,7 +96,10 @@ typedef struct {
     bool parts;                /* rows are not simply D floats             */
     bool bits; /* rows are bytes that nobody divides, most of them 0: layers that read them do so where they lie */
     bool flat; /* lane->x is read: a tower reads the observation as one vector of floats */
-    size_t obs16, joined16; /* joined16: of an observation and an action; 0: nobody reads both */
+    size_t obs16, joined16; /* joined16: of what is read and an action; 0: nobody reads both */
+    size_t action_at;       /* where the action begins in such a row                     */
+    uint32_t acting;        /* towers that read one, as bits; no other tower reads these */
+    uint32_t action_from;   /* what they read before it, as tt_tower_t.from              */
     size_t stacked;         /* bytes of a row in a lane, whole vectors */
     uint32_t recurrent;     /* towers, as bits                         */
     size_t carry;           /* floats that a row carries               */
@@ -161,10 +164,12 @@ void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, f
  *  layer's output; of the head, lane->d_out. */
 void cpu_tower_input_grad(const cpu_block_t *block, uint32_t t, uint32_t l, const float *d, float *d_input);
 
-/*  action.c: lane->joined gets an action behind the observation: that of lane->action or, not NULL, of rows of floats by their
- *  numbers. And the way back from the head of tower t to the drawn action that it read, which changes no gradient of its own:
- *  lane->d_action is written, or `more`: added to. */
+/*  action.c: lane->joined gets what those towers read that read an action, and this behind it: that of lane->action or, not NULL, of
+ *  rows of floats by their numbers. What came to the first layer of such a tower, d, goes to the trunk that it reads, [rows][gives16],
+ *  with the derivative of what gave that; numbers behind a row's last are nobody's. And the way back from the head of tower t to the
+ *  drawn action that it read, which changes no gradient of its own: lane->d_action is written, or `more`: added to. */
 void cpu_join(const cpu_block_t *block, const float *given, const uint32_t *row);
+void cpu_beside_grad(const cpu_block_t *block, uint32_t t, const float *d, float *d_trunk);
 void cpu_tower_through(const cpu_block_t *block, uint32_t t, bool more);
 
 /*  dueling.c: what a dueling tower makes of two heads, q[a] = v + (adv[a] - mean adv), and back. Columns of TT_BLOCK rows; a

@@ -207,7 +207,7 @@ static size_t s_widest(const tt_net_t *net, const cpu_net_t *self)
         for (uint32_t l = 0; l < tower->layers; l++)
             widest = tower->layer[l].out16 > widest ? tower->layer[l].out16 : widest;
     }
-    const size_t panels = self->joined16 ? self->joined16 - net->spec.obs / 16 * 16 : 0; /* action.c */
+    const size_t panels = self->joined16 - self->action_at / 16 * 16; /* action.c */
     return panels > widest ? panels : widest;
 }
 
@@ -283,9 +283,13 @@ tt_status_t cpu_net_new(tt_net_t *net)
     self->bits = s_has_bits(&net->spec);
     self->flat = s_has_flat(&net->spec);
     self->obs16 = s_whole(net->spec.obs);
+    self->action_at = tt_spec_before_action(&net->spec);
+    self->joined16 = self->action_at ? s_whole(self->action_at + net->spec.action) : 0;
     for (uint32_t t = 0; t < net->spec.towers; t++)
-        if (net->spec.tower[t].action)
-            self->joined16 = s_whole((size_t)net->spec.obs + net->spec.action);
+        if (net->spec.tower[t].action) {
+            self->acting |= 1u << t;
+            self->action_from = net->spec.tower[t].from;
+        }
     self->stacked = tt_align(tt_net_row_bytes(&net->spec), 64);
     for (uint32_t t = 0; t < net->spec.towers; t++)
         self->recurrent |= (uint32_t)tt_tower_recurs(net->spec.tower[t].kind) << t;

@@ -106,6 +106,17 @@ static void s_back_to_source(const cpu_plan_t *plan, cpu_block_t *block, const u
     }
 }
 
+/*  Those that read an action come last: what is before it may be a trunk's. */
+static void s_forward_view(const cpu_plan_t *plan, const cpu_block_t *block, uint32_t view, const uint32_t *row)
+{
+    const uint32_t acting = plan->forward[view] & block->net->acting;
+    cpu_towers_forward(block, view, plan->forward[view] & ~acting);
+    if (!acting)
+        return;
+    cpu_join(block, plan->action[view] == TT_ACTION_GIVEN ? plan->input[plan->pass->objective->given] : NULL, row);
+    cpu_towers_forward(block, view, acting);
+}
+
 static void s_forward_views(const cpu_plan_t *plan, cpu_block_t *block, const uint32_t *row)
 {
     uint32_t gathered = s_draw(plan, block, row);
@@ -116,10 +127,7 @@ static void s_forward_views(const cpu_plan_t *plan, cpu_block_t *block, const ui
         if (frame != gathered)
             cpu_gather(block, plan->pass->obs[frame], row, 0);
         gathered = frame;
-        if (plan->action[view])
-            cpu_join(
-                block, plan->action[view] == TT_ACTION_GIVEN ? plan->input[plan->pass->objective->given] : NULL, row);
-        cpu_towers_forward(block, view, plan->forward[view]);
+        s_forward_view(plan, block, view, row);
     }
 }
 

@@ -209,7 +209,10 @@ void cpu_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, float *sc
     const uint32_t from = towers[t].from;
     float *sum = block->lane->d_trunk[from];
     const bool more = block->filled >> from & 1;
-    cpu_tower_input_grad(block, t, 0, d, more ? scratch : sum);
+    if (towers[t].action)
+        cpu_beside_grad(block, t, d, more ? scratch : sum);
+    else
+        cpu_tower_input_grad(block, t, 0, d, more ? scratch : sum);
     if (more)
         block->net->kernels->add(block->rows * towers[from].gives16, scratch, sum);
     block->filled |= 1u << from;

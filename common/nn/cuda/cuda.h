@@ -152,6 +152,7 @@ typedef struct {
     cuda_step_t *steps; /* [groups] on the card: of each group's newest step */
     float *norm_parts;  /* on the card: of any group (cuda_norm_t)           */
     cuda_room_t encoder[TT_TOWERS_MAX];
+    uint32_t acting, action_from, action_at;       /* as in cpu_net_t */
     uint32_t carry;                                /* floats that are carried; 0: nothing recurs */
     cuda_room_t carried, recurrent[TT_TOWERS_MAX]; /* of a forward, in and out; of recurrent towers */
 } cuda_net_t;
@@ -163,7 +164,7 @@ typedef struct {
     uint32_t rows;
     cuda_dense_t dense;
     float *x;                                    /* [rows][obs] */
-    float *joined;                               /* [rows][obs + action] where a tower reads both */
+    float *joined;                               /* [rows][action_at + action] where a tower reads one */
     float *d_action;                             /* [rows][action] */
     float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [rows][units] */
     const float *last[TT_TOWERS_MAX];            /* [rows][gives] of trunks */
@@ -213,7 +214,7 @@ typedef struct {
     const uint32_t *row, *slot;
     const float *columns;
 } cuda_actions_t;
-/*  flow->x and an action to flow->joined, which towers read that read both. */
+/*  flow->x, or what a trunk gave, and an action to flow->joined, which towers read that read one. */
 void cuda_join_actions(const cuda_flow_t *flow, const cuda_actions_t *actions);
 /*  flow->heads[t] to the drawn action that tower t read, flow->d_action; more: it is added. The tower's own gradients are left alone. */
 void cuda_tower_through(const cuda_flow_t *flow, const tt_net_t *net, uint32_t t, bool more);

@@ -167,11 +167,11 @@ typedef struct {
 } cuda_scale_t;
 void cuda_scale(cudaStream_t stream, const cuda_scale_t *job);
 
-/* ---- observations and actions side by side (action.cu) ------------------------------------------------------------- */
+/* ---- what is read and an action side by side (action.cu) ------------------------------------------------------------ */
 
-/*  out[i][obs + numbers] = x[i], and behind it an action: given[row[i]], or (NULL) columns by the row's slot. */
+/*  out[i][read + numbers] = x[i], and behind it an action: given[row[i]], or (NULL) columns by the row's slot. */
 typedef struct {
-    uint32_t rows, obs, numbers;
+    uint32_t rows, read, numbers;
     const float *x, *given;
     const uint32_t *row, *slot;
     const float *columns;

@@ -77,6 +77,10 @@ static void s_build_tower(cuda_net_t *self, const tt_net_t *net, uint32_t t, con
         s_build_recurrent(self, tower, spec, tensors);
     else
         s_build_mlp(tower, spec, tensors);
+    if (spec->action) {
+        self->acting |= 1u << t;
+        self->action_from = spec->from;
+    }
     self->flat |= spec->kind != TT_TOWER_ENCODER && !tt_tower_is_made(spec->kind) && tower->reads_obs;
 }
 
@@ -121,6 +125,7 @@ tt_status_t cuda_net_new(tt_net_t *net)
     for (uint32_t t = 0; t < net->spec.towers; tensors += tt_spec_tower_tensors(&net->spec, t++))
         s_build_tower(self, net, t, tensors);
     s_list(self, net->spec.towers);
+    self->action_at = tt_spec_before_action(&net->spec);
     TT_TRY(s_new_steps(self, net));
     return cuda_noise_new(&self->noise, net);
 }
@@ -184,22 +189,14 @@ static size_t s_widest(const cuda_net_t *self, uint32_t towers)
     return widest;
 }
 
-static bool s_reads_action(const tt_net_spec_t *spec)
-{
-    bool reads = false;
-    for (uint32_t t = 0; t < spec->towers; t++)
-        reads |= spec->tower[t].action;
-    return reads;
-}
-
 static size_t s_carve_flow(cuda_flow_t *self, char *memory, bool back)
 {
     const cuda_net_t *net = self->net;
     const size_t rows = self->rows;
     size_t at = 0;
     self->x = cuda_carve(memory, &at, rows, net->flat ? net->spec->obs : 0);
-    if (s_reads_action(net->spec)) {
-        self->joined = cuda_carve(memory, &at, rows, (size_t)net->spec->obs + net->spec->action);
+    if (net->acting) {
+        self->joined = cuda_carve(memory, &at, rows, (size_t)net->action_at + net->spec->action);
         self->d_action = cuda_carve(memory, &at, rows, net->spec->action);
     }
     for (uint32_t t = 0; t < net->spec->towers; t++) {

@@ -255,21 +255,25 @@ static void s_join(pass_t *self, uint8_t action)
     cuda_join_actions(&self->flow, &actions);
 }
 
-/*  Towers of a view; its frame's rows are gathered unless they are there. */
+/*  Towers of a view; its frame's rows are gathered unless they are there. Those that read an action come last: what is before it may be a
+ *  trunk's. */
 static void s_forward_view(pass_t *self, uint32_t view, uint32_t towers, uint32_t *gathered)
 {
-    const uint32_t frame = view / TT_SETS_MAX;
+    const uint32_t frame = view / TT_SETS_MAX, acting = towers & self->impl->acting;
     const tt_table_t *obs = self->pass->obs[frame];
-    const cuda_forward_t job = {.set = view % TT_SETS_MAX,
-        .towers = towers,
+    cuda_forward_t job = {.set = view % TT_SETS_MAX,
+        .towers = towers & ~acting,
         .from = {.count = self->rows, .rows = obs->copy, .bytes = obs->bytes, .row = self->row},
         .slot = self->loss.blocks.slot,
         .columns = self->columns[view]};
     if (frame != *gathered)
         cuda_gather_rows(&self->flow, &job.from);
     *gathered = frame;
-    if (self->action[view])
-        s_join(self, self->action[view]);
+    cuda_towers_forward(&self->flow, self->net, &job);
+    if (!acting)
+        return;
+    s_join(self, self->action[view]);
+    job.towers = acting;
     cuda_towers_forward(&self->flow, self->net, &job);
 }
 

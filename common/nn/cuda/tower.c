@@ -151,18 +151,19 @@ static void s_param_grad(const cuda_flow_t *flow, const cuda_run_t *run, const c
     cuda_dense_grads(&flow->dense, flow->device->work, run, &job);
 }
 
-/*  The gradient of layer l's input (l = layers: the head's), with the derivative of the activation that gave it. d: what came to the
- *  layer's output. add: to what is there. */
+/*  The gradient of layer l's input (l = layers: the head's), with the derivative of the activation that gave it; of the first layer's it
+ *  is that of what a trunk gave, and no action's. d: what came to the layer's output. add: to what is there. */
 static void s_input_grad(
     const cuda_flow_t *flow, const tt_net_t *net, uint32_t t, uint32_t l, const float *d, bool add, float *d_input)
 {
     const cuda_tower_t *tower = &flow->net->tower[t];
     const cuda_layer_t *layer = l == tower->layers ? &tower->head : &tower->layer[l];
+    const uint32_t columns = l ? layer->in : flow->net->tower[tower->from].gives;
     const cuda_gemm_t job = {
         .kind = l ? tower->backward : flow->net->tower[tower->from].backward,
         .add = add,
         .m = flow->rows,
-        .n = layer->in,
+        .n = columns,
         .k = layer->out,
         .a = d,
         .a_row = layer->out,
@@ -171,7 +172,7 @@ static void s_input_grad(
         .b_k = 1,
         .b_col = layer->out,
         .c = d_input,
-        .c_row = layer->in,
+        .c_row = columns,
         .h = s_input(flow, t, l),
         .h_row = layer->in,
     };
@@ -180,10 +181,11 @@ static void s_input_grad(
 
 void cuda_join_actions(const cuda_flow_t *flow, const cuda_actions_t *actions)
 {
+    const cuda_net_t *net = flow->net;
     const cuda_join_t job = {.rows = flow->rows,
-        .obs = flow->net->spec->obs,
-        .numbers = flow->net->spec->action,
-        .x = flow->x,
+        .read = net->action_at,
+        .numbers = net->spec->action,
+        .x = net->action_from ? flow->last[net->action_from - 1] : flow->x,
         .given = actions->given,
         .row = actions->row,
         .slot = actions->slot,
@@ -205,7 +207,7 @@ static void s_action_grad(const cuda_flow_t *flow, const tt_net_t *net, uint32_t
         .a = d,
         .a_row = layer->out,
         .a_k = 1,
-        .b = net->params[0] + layer->weight_at + (size_t)net->spec.obs * layer->out,
+        .b = net->params[0] + layer->weight_at + (size_t)flow->net->action_at * layer->out,
         .b_k = 1,
         .b_col = layer->out,
         .c = flow->d_action,

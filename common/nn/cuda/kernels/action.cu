@@ -1,4 +1,4 @@
-/*  action - towers that read an action behind the observation: what they read, and rows that become columns. */
+/*  action - towers that read an action behind the observation or a trunk: what they read, and rows that become columns. */
 #include "common/nn/cuda/kernels/grid.cuh"
 
 namespace
@@ -7,16 +7,16 @@ namespace
 /*  Number `i` of a row of both. */
 __device__ float joined(const cuda_join_t &job, size_t row, uint32_t i)
 {
-    if (i < job.obs)
-        return job.x[row * job.obs + i];
-    const uint32_t a = i - job.obs;
+    if (i < job.read)
+        return job.x[row * job.read + i];
+    const uint32_t a = i - job.read;
     return job.given ? job.given[(size_t)job.row[row] * job.numbers + a]
                      : job.columns[cuda_place(job.slot, row, job.numbers, a)];
 }
 
 __global__ void join(cuda_join_t job)
 {
-    const uint32_t width = job.obs + job.numbers;
+    const uint32_t width = job.read + job.numbers;
     const size_t e = cuda_thread();
     if (e < (size_t)job.rows * width)
         job.out[e] = joined(job, e / width, (uint32_t)(e % width));
@@ -35,7 +35,7 @@ __global__ void columns_of_rows(
 
 void cuda_join(cudaStream_t stream, const cuda_join_t *job)
 {
-    const size_t count = (size_t)job->rows * (job->obs + job->numbers);
+    const size_t count = (size_t)job->rows * (job->read + job->numbers);
     if (count)
         CUDA_LAUNCH(join, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, *job);
 }
