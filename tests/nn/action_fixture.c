@@ -61,11 +61,12 @@ static const tt_net_spec_t s_trunks[ACTION_SHAPES - ACTION_PLAIN] = {
         .tower = {{.name = "trunk", RELU, LAYERS(20, 18)}, {.name = "actor", .from = 1, LAYERS(10), .out = 2, ALPHA},
             {CRITIC("q1", 1), LAYERS(16)}, {.name = "v", .from = 1, .out = 1, .group = 1},
             {CRITIC("q2", 1), LAYERS(12, 14)}}},
-    /* bits, which the actor reads as they are; and a trunk behind an encoder */
+    /* bits of three frames, which the actor reads as they are; and a trunk behind an encoder */
     {.obs = 90,
         .action = 6,
         .parts = 1,
         .part = {{.bytes = true, .elements = 90, .divisor = 1}},
+        .stack = {.frames = 3, .parts = 1, .part = {{0, 0, 30}}},
         .towers = 5,
         .layers = 1,
         .layer = {CONV(4, 3, 3, 1, 1, TT_NN_RELU)},
@@ -269,4 +270,62 @@ tt_status_t action_gradient(const stage_t *self, const tt_pass_t *pass, float *g
     for (size_t i = 0; i < tt_net_grad_count(&self->spec); i++)
         grad[i] = NAN; /* it must be overwritten */
     return fixture_pass(&self->place, self->net, pass, &self->at, &self->next, grad);
+}
+
+/*  A frame's rows made of frames, which stand in them one behind the other. */
+typedef struct {
+    const void **frame;
+    uint32_t *place;
+    tt_store_t *store;
+} framed_t;
+
+static void s_put(const stage_t *self, tt_table_t *table, const rows_t *rows, action_way_t way, framed_t *framed)
+{
+    const tt_stack_t *stack = &self->spec.stack;
+    const size_t count = rows->rows * stack->frames, bytes = stack->part[0].bytes;
+    if (way == ACTION_ROWS) {
+        assert_ok(tt_table_put(table, self->place.stream, rows->table, rows->rows));
+        return;
+    }
+    framed->frame = tt_array0(count, sizeof *framed->frame);
+    framed->place = tt_array0(count, sizeof *framed->place);
+    for (size_t i = 0; i < count; i++) {
+        framed->frame[i] = (const char *)rows->table + i * bytes;
+        framed->place[i] = (uint32_t)i;
+    }
+    if (way == ACTION_FRAMED) {
+        assert_ok(tt_table_put_frames(table, self->place.stream, stack, framed->frame, rows->rows));
+        return;
+    }
+    assert_ok(tt_store_new(&framed->store, self->place.device, bytes, count));
+    assert_ok(tt_store_put(framed->store, self->place.stream, 0, rows->table, count));
+    const tt_stored_t from = {.store = framed->store, .stack = stack, .place = framed->place, .count = rows->rows};
+    assert_ok(tt_table_put_stored(table, self->place.stream, &from));
+    assert_ok(tt_stream_sync(self->place.stream));
+}
+
+void action_sum(const stage_t *self, const tt_pass_t *pass, action_way_t way, uint32_t shards, float *grad)
+{
+    const rows_t *const frames[TT_FRAMES] = {&self->at, &self->next};
+    framed_t framed[TT_FRAMES] = {{0}};
+    tt_table_t *table[TT_FRAMES] = {NULL};
+    tt_pass_t full = *pass;
+    tt_sums_t *sums = NULL;
+    const float *node = NULL;
+    for (int f = 0; f < TT_FRAMES; f++) {
+        assert_ok(tt_table_new(&table[f], self->place.device, tt_net_row_bytes(&self->spec)));
+        s_put(self, table[f], frames[f], way, &framed[f]);
+        full.obs[f] = table[f];
+    }
+    assert_ok(tt_sums_new(&sums, self->net, shards));
+    assert_ok(tt_sums_compute(sums, self->place.stream, &full, 0, shards));
+    assert_ok(tt_sums_node(sums, self->place.stream, 1, &node));
+    memcpy(grad, node, tt_net_grad_count(&self->spec) * sizeof *grad);
+    tt_sums_destroy(&sums);
+    for (int f = 0; f < TT_FRAMES; f++) {
+        tt_table_destroy(&table[f]);
+        tt_store_destroy(&framed[f].store);
+        free(framed[f].frame);
+        free(framed[f].place);
+    }
 }

@@ -31,5 +31,10 @@ void action_tear_down(stage_t *self);
 tt_pass_t action_pass(const stage_t *self, const tt_objective_t *objective);
 /*  As one shard: tt_net_grad_count floats. */
 tt_status_t action_gradient(const stage_t *self, const tt_pass_t *pass, float *grad);
+/*  The sum of some shards, of rows that come in one of these ways: as they are, or made of the frames of the spec's stack, by where they
+ *  lie or by their places in a store. */
+typedef enum { ACTION_ROWS, ACTION_FRAMED, ACTION_STORED, ACTION_WAYS } action_way_t;
+void action_sum(const stage_t *self, const tt_pass_t *pass, action_way_t way, uint32_t shards, float *grad);
+enum { ACTION_STACKED = 8 }; /* the shape that has a stack */
 /*  The network alone. */
 tt_net_spec_t action_spec(size_t shape);

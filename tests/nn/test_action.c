@@ -176,6 +176,90 @@ static void test_the_same_bits_from_every_build(void **state)
     }
 }
 
+/*  Some lanes at once, each with rows of its own and blocks that are not whole. */
+static void test_the_same_bits_from_any_lanes(void **state)
+{
+    (void)state;
+    enum { SHARDS = 8 };
+    for (size_t i = 0; i < ACTION_SHAPES; i++) {
+        float *first[2] = {NULL, NULL};
+        for (uint32_t lanes = 1; lanes <= 3; lanes += 2) {
+            stage_t stage;
+            fixture_open(&stage.place, lanes);
+            action_set_up(&stage, i, 150);
+            const size_t count = tt_net_grad_count(&stage.spec);
+            for (int critic = 0; critic < 2; critic++) {
+                float *grad = tt_array0(count, sizeof *grad);
+                const tt_pass_t pass = action_pass(&stage, critic ? &stage.critic : &stage.actor);
+                action_sum(&stage, &pass, ACTION_ROWS, SHARDS, grad);
+                if (first[critic]) {
+                    assert_memory_equal(first[critic], grad, count * sizeof *grad);
+                    free(grad);
+                } else
+                    first[critic] = grad;
+            }
+            action_tear_down(&stage);
+            fixture_close(&stage.place);
+        }
+        free(first[0]);
+        free(first[1]);
+    }
+}
+
+/*  What a loss sees of a row among others is what it sees of it alone: its sums are these, one after the other. */
+static void check_alone(stage_t *stage, const tt_objective_t *objective)
+{
+    const size_t count = tt_net_grad_count(&stage->spec), at = tt_net_stats_offset(&stage->spec);
+    float *together = tt_array0(2 * count, sizeof *together), *alone = together + count, sum[STATS] = {0};
+    tt_pass_t pass = action_pass(stage, objective);
+    assert_ok(action_gradient(stage, &pass, together));
+    pass.rows = 1;
+    for (size_t k = 0; k < stage->at.rows; k++) {
+        pass.row = &stage->at.row[k];
+        assert_ok(action_gradient(stage, &pass, alone));
+        for (size_t s = 0; s < STATS; s++)
+            sum[s] += alone[at + s];
+    }
+    for (size_t s = 1; s < STATS; s++) /* of heads of one number */
+        assert_true(together[at + s] == sum[s]);
+    free(together);
+}
+
+static void test_rows_are_alone(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ACTION_SHAPES; i++) {
+        stage_t stage;
+        fixture_open(&stage.place, 1);
+        action_set_up(&stage, i, 37);
+        check_alone(&stage, &stage.actor);
+        check_alone(&stage, &stage.critic);
+        action_tear_down(&stage);
+        fixture_close(&stage.place);
+    }
+}
+
+static void test_rows_of_frames(void **state)
+{
+    (void)state;
+    stage_t stage;
+    fixture_open(&stage.place, 1);
+    action_set_up(&stage, ACTION_STACKED, 45);
+    const size_t count = tt_net_grad_count(&stage.spec);
+    float *want = tt_array0(2 * count, sizeof *want), *got = want + count;
+    for (int critic = 0; critic < 2; critic++) {
+        const tt_pass_t pass = action_pass(&stage, critic ? &stage.critic : &stage.actor);
+        assert_ok(action_gradient(&stage, &pass, want));
+        for (int way = 0; way < ACTION_WAYS; way++) {
+            action_sum(&stage, &pass, (action_way_t)way, 1, got);
+            assert_memory_equal(want, got, count * sizeof *want);
+        }
+    }
+    free(want);
+    action_tear_down(&stage);
+    fixture_close(&stage.place);
+}
+
 /*  Log alpha stands where deviations do, and is none. */
 static void test_it_has_no_deviations(void **state)
 {
@@ -352,6 +436,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_and_gradients),
         cmocka_unit_test(test_the_same_bits_from_every_build),
+        cmocka_unit_test(test_the_same_bits_from_any_lanes),
+        cmocka_unit_test(test_rows_are_alone),
+        cmocka_unit_test(test_rows_of_frames),
         cmocka_unit_test(test_it_has_no_deviations),
         cmocka_unit_test(test_known_heads),
         cmocka_unit_test(test_bad_objectives),

@@ -1,6 +1,7 @@
-/*  Parity with PyTorch on recorded data (tests/golden/torch/record_nets.py): a shared trunk with two optimisers, and double
- *  DQN with a target network, plain, dueling and dueling with noisy streams. */
+/*  Parity with PyTorch on recorded data (tests/golden/torch/record_nets.py): a shared trunk with two optimisers, double
+ *  DQN with a target network, plain, dueling and dueling with noisy streams, and an actor and two critics that see pictures. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "common/base/mem.h"
 #include "tests/nn/fixture.h"
@@ -206,6 +207,158 @@ static void test_noisy(void **state)
     check_dqn("nn-noisy.safetensors", spec);
 }
 
+/* ---- an actor and critics that see pictures ------------------------------------------------------------------------- */
+
+enum { NUMBERS = 2, PIXELS = 2 * 6 * 5 };         /* of an action; of a picture */
+enum { NOISE, ACTION, REWARD, DISCOUNT, TABLES }; /* inputs                     */
+enum { ACTOR = 1, Q1 = 3, Q2 };                   /* towers                     */
+
+static tt_net_spec_t critics_spec(void)
+{
+    tt_net_spec_t spec = tt_net_soft_actor_critic(PIXELS, (const uint32_t[]){13}, 1, TT_NN_RELU, 2 * NUMBERS, NUMBERS);
+    spec.tower[1].hidden[0] = spec.tower[2].hidden[0] = 12;
+    spec.sets = 2;
+    spec.layers = 1;
+    spec.layer[0] =
+        (tt_layer_t){.kind = TT_LAYER_CONV2D, .activation = TT_NN_RELU, .units = 5, .kernel = {3, 2}, .stride = {1, 1}};
+    tt_net_put_encoder_of(&spec,
+        &(tt_tower_t){.name = "actor_encoder", .layers = 1, .height = 6, .width = 5, .channels = 2, .planes = 2}, 0);
+    tt_net_put_encoder_of(&spec,
+        &(tt_tower_t){.name = "critics_encoder", .layers = 1, .height = 6, .width = 5, .channels = 2, .planes = 2}, 1);
+    return spec;
+}
+
+/*  Number a of a row's action, tanh(mean + exp(log_std) noise); beside it what noise was multiplied by, and added. */
+static float drawn(const tt_loss_block_t *block, const float *noise, uint32_t r, uint32_t a, float *spread)
+{
+    const float *head = block->head[0];
+    *spread = expf(head[(NUMBERS + a) * TT_BLOCK + r]) * noise[block->row[r] * NUMBERS + a];
+    return tanhf(head[a * TT_BLOCK + r] + *spread);
+}
+
+static void draw(const void *params, const void *const *input, const tt_loss_block_t *block, float *action)
+{
+    (void)params;
+    float spread;
+    for (uint32_t a = 0; a < NUMBERS; a++)
+        for (uint32_t r = 0; r < block->rows; r++)
+            action[a * TT_BLOCK + r] = drawn(block, input[NOISE], r, a, &spread);
+}
+
+static void d_draw(const void *params, const void *const *input, const tt_loss_block_t *block, const float *d_action)
+{
+    (void)params;
+    float spread;
+    for (uint32_t a = 0; a < NUMBERS; a++)
+        for (uint32_t r = 0; r < block->rows; r++) {
+            const float action = drawn(block, input[NOISE], r, a, &spread);
+            const float d = d_action[a * TT_BLOCK + r] * (1 - action * action);
+            block->d_head[0][a * TT_BLOCK + r] += d;
+            block->d_head[0][(NUMBERS + a) * TT_BLOCK + r] += d * spread;
+        }
+}
+
+/*  0.1 log_std^2 - alpha log_std - min(q1, q2). */
+static void actor_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
+{
+    (void)params;
+    (void)input;
+    const float alpha = expf(block->log_std[0][0]);
+    for (uint32_t r = 0; r < TT_BLOCK; r++) {
+        const bool there = r < block->rows;
+        const uint32_t less = block->head[2][r] < block->head[1][r] ? 2 : 1;
+        block->stats[0] -= block->head[less][r];
+        block->d_head[less][r] = there ? -1.0f : 0.0f;
+        block->d_head[3 - less][r] = 0;
+        for (uint32_t a = 0; a < NUMBERS; a++) {
+            const uint32_t i = (NUMBERS + a) * TT_BLOCK + r;
+            const float log_std = block->head[0][i];
+            block->d_head[0][a * TT_BLOCK + r] = 0;
+            block->d_head[0][i] = there ? 0.2f * log_std - alpha : 0.0f;
+            block->stats[0] += 0.1f * log_std * log_std - alpha * log_std;
+            block->d_log_std[0][0] -= alpha * log_std;
+        }
+    }
+}
+
+/*  Stages: the actor, both critics at what is drawn next, and at what was done. */
+static void critic_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
+{
+    (void)params;
+    const float *reward = input[REWARD], *discount = input[DISCOUNT];
+    for (uint32_t q = 3; q <= 4; q++)
+        for (uint32_t r = 0; r < TT_BLOCK; r++) {
+            block->d_head[q][r] = 0;
+            if (r >= block->rows)
+                continue;
+            const uint32_t k = block->row[r];
+            const float least = fminf(block->head[1][r], block->head[2][r]);
+            const float error = block->head[q][r] - (reward[k] + discount[k] * least);
+            block->d_head[q][r] = error;
+            block->stats[0] += 0.5f * error * error;
+        }
+}
+
+static const tt_objective_t s_actor = {.name = "actor",
+    .stages = 3,
+    .stage = {{.tower = ACTOR, .grad = true}, {.tower = Q1, .action = TT_ACTION_DRAWN, .through = true},
+        {.tower = Q2, .action = TT_ACTION_DRAWN, .through = true}},
+    .loss = actor_loss,
+    .draw = draw,
+    .d_draw = d_draw};
+static const tt_objective_t s_critic = {.name = "critic",
+    .stages = 5,
+    .stage = {{.tower = ACTOR, .frame = TT_NEXT}, {.tower = Q1, .set = 1, .frame = TT_NEXT, .action = TT_ACTION_DRAWN},
+        {.tower = Q2, .set = 1, .frame = TT_NEXT, .action = TT_ACTION_DRAWN},
+        {.tower = Q1, .action = TT_ACTION_GIVEN, .grad = true}, {.tower = Q2, .action = TT_ACTION_GIVEN, .grad = true}},
+    .loss = critic_loss,
+    .given = ACTION,
+    .draw = draw};
+
+static void check_objective(
+    const golden_t *g, const tt_objective_t *objective, tt_table_t *const *table, const rows_t *at, const rows_t *next)
+{
+    const tt_net_spec_t *spec = tt_net_spec(g->net);
+    tt_pass_t pass = {.objective = objective, .row = at->row, .rows = ROWS};
+    float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
+    char prefix[16];
+    for (size_t i = 0; i < TABLES; i++)
+        pass.input[i] = table[i];
+    assert_ok(fixture_pass(&g->place, g->net, &pass, at, next, grad));
+    golden_compare(
+        grad + tt_net_stats_offset(spec), golden_array(g, 1, "loss.%s", objective->name), 1, 1e-5, objective->name);
+    snprintf(prefix, sizeof prefix, "%s.", objective->name);
+    golden_compare(grad, golden_flatten(g, prefix), g->count, 1e-5, objective->name);
+    free(grad);
+}
+
+static void test_critics_of_pictures(void **state)
+{
+    (void)state;
+    const char *const name[] = {"noise", "action", "reward", "discount"};
+    const size_t floats[] = {NUMBERS, NUMBERS, 1, 1};
+    const tt_net_spec_t spec = critics_spec();
+    golden_t g = {0};
+    golden_open(&g, "nn-critics.safetensors", &spec);
+    assert_ok(tt_net_put(g.net, g.place.stream, 1, golden_flatten(&g, "target.")));
+    rows_t at = golden_rows(&g, "obs", PIXELS, ROWS), next = golden_rows(&g, "next", PIXELS, ROWS);
+    tt_table_t *table[TABLES] = {NULL};
+    float head[ROWS * 2 * NUMBERS], *out[TT_TOWERS_MAX] = {[ACTOR] = head};
+    for (size_t i = 0; i < TABLES; i++) {
+        assert_ok(tt_table_new(&table[i], g.place.device, floats[i] * sizeof(float)));
+        assert_ok(tt_table_put(table[i], g.place.stream, golden_array(&g, ROWS * floats[i], "%s", name[i]), ROWS));
+    }
+    fixture_heads(&g.place, g.net, 0, at.obs, ROWS, out);
+    golden_compare(head, golden_array(&g, TT_COUNT(head), "head"), TT_COUNT(head), 2e-6, "head");
+    check_objective(&g, &s_critic, table, &at, &next);
+    check_objective(&g, &s_actor, table, &at, &next);
+    for (size_t i = 0; i < TABLES; i++)
+        tt_table_destroy(&table[i]);
+    fixture_rows_free(&at);
+    fixture_rows_free(&next);
+    golden_close(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_dqn),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_noisy),
+        cmocka_unit_test(test_critics_of_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

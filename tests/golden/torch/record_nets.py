@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Record what PyTorch computes for a shared trunk with two optimisers, and for a step of double DQN with a target network, plain,
-dueling, and dueling with noisy streams, as tests/nn/test_torch_nets.c reads it.
+dueling, and dueling with noisy streams, and for an actor and two critics that see pictures, as tests/nn/test_torch_nets.c reads it.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy safetensors
-    /tmp/venv/bin/python tests/golden/torch/record_nets.py      # writes nn-shared, nn-dqn, nn-dueling and nn-noisy.safetensors
+    /tmp/venv/bin/python tests/golden/torch/record_nets.py      # writes nn-shared, nn-dqn, nn-dueling, nn-noisy and nn-critics.safetensors
 
 nn-shared: <tensor> (parameters, [out][in]), obs, target (actor), target_value (critic), target_aux, head, value, aux, loss
 (summed over rows), grad.<tensor>, norm.<group>, and stepped.<tensor> after one step of each group's optimiser.
 nn-dqn, nn-dueling, nn-noisy: <tensor>, target.<tensor>, obs, next, action, reward, discount, q, loss, td (absolute errors), grad.<tensor>,
 stepped.<tensor>, blended.<tensor> (the target network after it). The noise of nn-noisy is that of tests/nn/fixture.h, fixture_noise:
-Philox and Box-Muller in numpy."""
+Philox and Box-Muller in numpy.
+nn-critics: <tensor>, target.<tensor>, obs, next (pictures, channels first), action, noise, reward, discount, head (the actor's), and of
+two losses, summed over rows, loss.critic, loss.actor, critic.<tensor> and actor.<tensor>: their gradients, 0 of what they do not train."""
 import os
 import sys
 
@@ -161,6 +163,51 @@ def dqn(name, kind, of_target=None):
     write(name, out)
 
 
+class Critics(torch.nn.Module):
+    """An encoder for the actor, and one for both critics, which read the action behind it."""
+
+    def __init__(self):
+        super().__init__()
+        for name, out in (("actor", 4), ("critics", 1)):
+            setattr(self, name + "_encoder", torch.nn.Sequential(torch.nn.Conv2d(2, 5, (3, 2)), torch.nn.ReLU(), torch.nn.Flatten()))
+            if out > 1:
+                self.actor = layers(5 * 4 * 4, (13,), torch.nn.ReLU, out)
+                self.actor.log_alpha = torch.nn.Parameter(torch.tensor([-1.5]))
+        self.q1, self.q2 = (layers(5 * 4 * 4 + 2, (12,), torch.nn.ReLU, 1) for _ in range(2))
+
+    def act(self, obs, noise):
+        head = self.actor(self.actor_encoder(obs))
+        mean, log_std = head.chunk(2, 1)
+        return torch.tanh(mean + log_std.exp() * noise), log_std
+
+    def values(self, obs, action):
+        z = torch.cat([self.critics_encoder(obs), action], 1)
+        return torch.cat([self.q1(z), self.q2(z)], 1)
+
+
+def critics():
+    net, target = Critics(), Critics()
+    out = {**named("", net), **named("target.", target)}
+    obs, following = torch.randn(ROWS, 2, 6, 5), torch.randn(ROWS, 2, 6, 5)
+    action, noise = torch.rand(ROWS, 2) * 2 - 1, torch.randn(ROWS, 2)
+    reward, discount = torch.randn(ROWS), 0.99 * (torch.rand(ROWS) < 0.8).float()
+    with torch.no_grad():
+        goal = reward + discount * target.values(following, net.act(following, noise)[0]).amin(1)
+    critic = 0.5 * ((net.values(obs, action) - goal[:, None]) ** 2).sum()
+    drawn, log_std = net.act(obs, noise)
+    actor = 0.1 * (log_std**2).sum() - net.actor.log_alpha.exp() * log_std.sum() - net.values(obs, drawn).amin(1).sum()
+    trained = {"critic": (critic, ("critics_encoder.", "q1.", "q2.")), "actor": (actor, ("actor_encoder.", "actor."))}
+    for name, (loss, prefixes) in trained.items():
+        net.zero_grad()
+        loss.backward(retain_graph=True)
+        zeros = torch.zeros_like
+        out.update({f"{name}.{n}": p.grad.clone() if n.startswith(prefixes) else zeros(p) for n, p in net.named_parameters()})
+        out[f"loss.{name}"] = loss
+    out.update(obs=obs, next=following, action=action, noise=noise, reward=reward, discount=discount,
+               head=net.actor(net.actor_encoder(obs)))
+    write("critics", out)
+
+
 torch.manual_seed(5)
 shared()
 dqn("dqn", Plain)
@@ -168,3 +215,5 @@ torch.manual_seed(6)
 dqn("dueling", Dueling)
 torch.manual_seed(7)
 dqn("noisy", Noisy, lambda: Noisy(True))
+torch.manual_seed(8)
+critics()
