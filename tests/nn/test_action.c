@@ -176,6 +176,37 @@ static void test_the_same_bits_from_every_build(void **state)
     }
 }
 
+static uint64_t s_fingerprint(size_t first, size_t end)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = first; i < end; i++) {
+        stage_t stage;
+        fixture_open(&stage.place, 1);
+        action_set_up(&stage, i, 37);
+        const size_t count = tt_net_grad_count(&stage.spec);
+        float *grad = tt_array0(count, sizeof *grad);
+        for (int critic = 0; critic < 2; critic++) {
+            const tt_pass_t pass = action_pass(&stage, critic ? &stage.critic : &stage.actor);
+            assert_ok(action_gradient(&stage, &pass, grad));
+            const unsigned char *bytes = (const unsigned char *)grad;
+            for (size_t b = 0; b < count * sizeof *grad; b++)
+                hash = (hash ^ bytes[b]) * 0x100000001b3u;
+        }
+        free(grad);
+        action_tear_down(&stage);
+        fixture_close(&stage.place);
+    }
+    return hash;
+}
+
+/*  What the bits are (test_builds.c). */
+static void test_fingerprint(void **state)
+{
+    (void)state;
+    assert_int_equal(s_fingerprint(0, ACTION_PLAIN), 0x1b075920e650d4edu);
+    assert_int_equal(s_fingerprint(ACTION_PLAIN, ACTION_SHAPES), 0x562e1701c9edb520u);
+}
+
 /*  Some lanes at once, each with rows of its own and blocks that are not whole. */
 static void test_the_same_bits_from_any_lanes(void **state)
 {
@@ -436,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_and_gradients),
         cmocka_unit_test(test_the_same_bits_from_every_build),
+        cmocka_unit_test(test_fingerprint),
         cmocka_unit_test(test_the_same_bits_from_any_lanes),
         cmocka_unit_test(test_rows_are_alone),
         cmocka_unit_test(test_rows_of_frames),
