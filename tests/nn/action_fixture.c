@@ -52,7 +52,7 @@ static const tt_net_spec_t s_trunks[ACTION_SHAPES - ACTION_PLAIN] = {
             {.kind = TT_LAYER_DENSE, .units = 32, .activation = TT_NN_RELU}},
         .tower = {{.name = "actor_encoder", ENCODER(0, 3, 6, 5, 4)},
             {.name = "actor", .from = 1, LAYERS(24), .out = 40, ALPHA},
-            {.name = "critics_encoder", ENCODER(0, 3, 6, 5, 4), .group = 1}, {CRITIC("q1", 3), RELU, LAYERS(33)},
+            {.name = "critics_encoder", ENCODER(0, 3, 6, 5, 4), .group = 1}, {CRITIC("q1", 3), RELU, LAYERS(40)},
             {.name = "v", .from = 3, LAYERS(7), .out = 1, .group = 1}, {CRITIC("q2", 3), RELU, LAYERS(33)}}},
     /* one trunk for all of them */
     {.obs = 7,

@@ -173,8 +173,8 @@ static void s_input_grad(
         .b_col = layer->out,
         .c = d_input,
         .c_row = columns,
-        .h = s_input(flow, t, l),
-        .h_row = layer->in,
+        .h = l ? s_input(flow, t, l) : flow->last[tower->from],
+        .h_row = columns,
     };
     cuda_dense(&flow->dense, flow->device->work, &job);
 }
