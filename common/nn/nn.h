@@ -124,7 +124,8 @@ typedef struct {
     bool log_alpha;   /* they are no deviations, and called <name>.log_alpha: weights of its loss  */
     bool
         action; /* MLP with hidden layers: behind the observation, or behind an encoder's or MLP's trunk, it reads an action;
-                         seen in passes alone. All such towers of a network read the same observation or trunk */
+                         seen in passes alone. All such towers of a network read the same observation or trunk; no other tower is
+                         made of their heads, and nothing in the network recurs */
     uint32_t group; /* 0 for the first tower; then that of the tower before, or one more         */
     tt_tower_kind_t kind;
     float
