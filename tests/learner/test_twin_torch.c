@@ -19,7 +19,7 @@ enum { SHARDS = 2, GROUPS = TWIN_GROUPS, SETS = 2 };
 
 typedef struct {
     char magic[8];
-    uint32_t T, N, D, A, first, batches, n, units, steps, tuned /* TD3: policy_delay */, relu, parameters;
+    uint32_t T, N, D, A, first, batches, n, units, steps, tuned /* TD3: policy_delay */, relu, encoder, parameters;
     float lr, critic_lr, gamma, max_grad_norm, adam_eps, tau, target_entropy /* TD3: target_noise */;
 } head_t;
 
@@ -62,10 +62,10 @@ static void s_read(case_t *c, const char *name)
     recorded_open(&c->file, name);
     c->arena = tt_aligned0(2 * RECORDED_MAX);
     memcpy(&c->h, s_take(c, 1, sizeof c->h), sizeof c->h);
-    c->soft = memcmp(c->h.magic, "TTSAC\0\0\1", 8) == 0;
+    c->soft = memcmp(c->h.magic, "TTSAC\0\0\2", 8) == 0;
     if (c->soft)
         return;
-    assert_memory_equal(c->h.magic, "TTTD3\0\0\1", 8);
+    assert_memory_equal(c->h.magic, "TTTD3\0\0\2", 8);
     c->clip = *(const float *)s_take(c, 1, sizeof c->clip);
 }
 
@@ -173,6 +173,9 @@ static tt_train_cfg_t s_train(const head_t *h)
         .network = {.hidden = {2, {12, 8}}, .activation = h->relu ? TT_ACT_RELU : TT_ACT_TANH}};
     snprintf(train.space.obs, sizeof train.space.obs, "float32[%u]", h->D);
     snprintf(train.space.action, sizeof train.space.action, "float32[%u]", h->A);
+    if (h->encoder)
+        snprintf(
+            train.network.encoder, sizeof train.network.encoder, "dense %u %s", h->encoder, h->relu ? "relu" : "tanh");
     if (h->first)
         snprintf(train.space.action, sizeof train.space.action, "{arm: float32[%u], leg: float32[%u]}", h->first,
             h->A - h->first);
@@ -344,6 +347,13 @@ static void test_sac_clipped(void **state)
     s_run("sac_clipped");
 }
 
+/*  An encoder before the actor, and one before both critics, which sums what comes back from them; targets have theirs. */
+static void test_sac_encoder(void **state)
+{
+    (void)state;
+    s_run("sac_encoder");
+}
+
 static void test_td3(void **state)
 {
     (void)state;
@@ -370,6 +380,13 @@ static void test_td3_clipped(void **state)
     s_run("td3_clipped");
 }
 
+/*  An encoder before the actor, and one before both critics, which sums what comes back from them; targets have theirs. */
+static void test_td3_encoder(void **state)
+{
+    (void)state;
+    s_run("td3_encoder");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,10 +394,12 @@ int main(void)
         cmocka_unit_test(test_sac_columns),
         cmocka_unit_test(test_sac_held),
         cmocka_unit_test(test_sac_clipped),
+        cmocka_unit_test(test_sac_encoder),
         cmocka_unit_test(test_td3),
         cmocka_unit_test(test_td3_columns),
         cmocka_unit_test(test_td3_as_ddpg),
         cmocka_unit_test(test_td3_clipped),
+        cmocka_unit_test(test_td3_encoder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,12 +11,12 @@ actor, log alpha), targets follow by Polyak's average. As in Stable-Baselines3 a
 that of before; as in CleanRL the critics' step comes first. The actor's step has units of its own.
 
 One file a case, little-endian; rows are (clock, env), clock = batch * T + t:
-    char magic[8] "TTSAC\\0\\0\\1"
+    char magic[8] "TTSAC\\0\\0\\2"
     u32 T, N, D, A (numbers of an action), first (of these in the first of two columns; 0: there is one), batches, n, units, steps,
-        tuned, relu, parameters
+        tuned, relu, encoder (units of a layer before the actor, and of one before both critics; 0: there is none), parameters
     f32 lr, critic_lr (0: lr), gamma, max_grad_norm (0: off), adam_eps, tau, target_entropy (NaN: not given)
-    f32 params [parameters], target params [parameters]   at first: actor, log alpha, both critics; in the order of the tensor table,
-                                                          weights as [in][out]
+    f32 params [parameters], target params [parameters]   at first: the actor's encoder, actor, log alpha, the critics' encoder, both critics; in
+                                                          the order of the tensor table, weights as [in][out]
     per batch: f32 obs [T][N][D]; f32 action [T][N][elements] of each column, before tanh; f32 reward [T][N]; u32 age [N];
         u8 terminated [T][N], truncated [T][N]; f32 last [N][D]; u32 finals, final_t [finals], final_env [finals];
         f32 final [finals][D]
@@ -38,7 +38,7 @@ from torch.distributions import Normal, TanhTransform
 
 HIDDEN = (12, 8)
 HERE = os.path.dirname(os.path.abspath(__file__))
-SHAPE = {"T": 6, "N": 3, "D": 4, "A": 3, "first": 0, "batches": 4, "units": 16, "steps": 6, "n": 1, "tuned": 1, "relu": 1, "lr": 1e-2,
+SHAPE = {"T": 6, "N": 3, "D": 4, "A": 3, "first": 0, "batches": 4, "units": 16, "steps": 6, "n": 1, "tuned": 1, "relu": 1, "encoder": 0, "lr": 1e-2,
          "critic_lr": 0.0, "gamma": 0.95, "max_grad_norm": 0.0, "adam_eps": 1e-8, "tau": 0.005, "target_entropy": float("nan"),
          "alpha": 1.0, "wide": 0.0}  # alpha: at first; wide: of one of the deviations
 CASES = {
@@ -46,24 +46,33 @@ CASES = {
     "sac_columns": {"seed": 25, "first": 1, "n": 3, "tau": 0.25, "critic_lr": 3e-3, "target_entropy": -1.5, "alpha": 0.2, "wide": 1.85},
     "sac_held": {"seed": 5, "A": 1, "tuned": 0, "alpha": 0.05, "relu": 0, "tau": 1.0},
     "sac_clipped": {"seed": 2, "A": 6, "first": 4, "n": 2, "max_grad_norm": 0.5},
+    "sac_encoder": {"seed": 7, "encoder": 10, "tau": 0.5, "n": 2, "critic_lr": 3e-3},
 }
 
 
+def hidden(o, *sizes):
+    return [layer for a, b in zip(sizes, sizes[1:]) for layer in (nn.Linear(a, b), nn.ReLU() if o["relu"] else nn.Tanh())]
+
+
 def layers(o, inputs, outputs):
-    out, sizes = [], (inputs, *HIDDEN)
-    for a, b in zip(sizes, sizes[1:]):
-        out += [nn.Linear(a, b), nn.ReLU() if o["relu"] else nn.Tanh()]
-    return nn.Sequential(*out, nn.Linear(HIDDEN[-1], outputs))
+    return nn.Sequential(*hidden(o, inputs, *HIDDEN), nn.Linear(HIDDEN[-1], outputs))
+
+
+def encoder(o):
+    """What comes before an actor, or before both critics, and how many numbers it gives them."""
+    return (nn.Sequential(*hidden(o, o["D"], o["encoder"])), o["encoder"]) if o["encoder"] else (nn.Identity(), o["D"])
 
 
 class Networks(nn.Module):
     def __init__(self, o):
         super().__init__()
-        self.actor = layers(o, o["D"], 2 * o["A"])
+        before, seen = encoder(o)
+        self.actor = nn.Sequential(before, layers(o, seen, 2 * o["A"]))
         self.log_alpha = nn.Parameter(torch.tensor([o["alpha"]]).log())
-        self.q1, self.q2 = (layers(o, o["D"] + o["A"], 1) for _ in range(2))
+        self.seen, seen = encoder(o)
+        self.q1, self.q2 = (layers(o, seen + o["A"], 1) for _ in range(2))
         with torch.no_grad():
-            self.actor[-1].bias[-1] += o["wide"]  # some rows' deviation is beyond its limit
+            self.actor[-1][-1].bias[-1] += o["wide"]  # some rows' deviation is beyond its limit
             for q in (self.q1, self.q2):  # now the one, now the other is the lesser
                 q[-1].weight *= 3
                 q[-1].bias.zero_()
@@ -79,11 +88,11 @@ class Networks(nn.Module):
         return y, (normal.log_prob(u) - squash.log_abs_det_jacobian(u, y)).sum(-1)
 
     def both(self, obs, action):
-        x = torch.cat([obs, action], -1)
+        x = torch.cat([self.seen(obs), action], -1)
         return self.q1(x)[:, 0], self.q2(x)[:, 0]
 
     def critics(self):
-        return [*self.q1.parameters(), *self.q2.parameters()]
+        return [*self.seen.parameters(), *self.q1.parameters(), *self.q2.parameters()]
 
     def in_order(self):
         """actor, log alpha, critics."""
@@ -230,8 +239,8 @@ def record(name, o, learner, head, critics):
 
 
 def head(magic, o, parameters):
-    return struct.pack("<8s12I7f", magic, *(o[k] for k in (
-        "T", "N", "D", "A", "first", "batches", "n", "units", "steps", "tuned", "relu")), parameters, *(o[k] for k in (
+    return struct.pack("<8s13I7f", magic, *(o[k] for k in (
+        "T", "N", "D", "A", "first", "batches", "n", "units", "steps", "tuned", "relu", "encoder")), parameters, *(o[k] for k in (
             "lr", "critic_lr", "gamma", "max_grad_norm", "adam_eps", "tau", "target_entropy")))
 
 
@@ -240,5 +249,5 @@ if __name__ == "__main__":
     for case in sys.argv[1:] or CASES:
         settings = dict(SHAPE, **CASES[case])
         torch.manual_seed(settings["seed"])
-        record(case, settings, Learner(settings), lambda parameters: head(b"TTSAC\0\0\1", settings, parameters),
+        record(case, settings, Learner(settings), lambda parameters: head(b"TTSAC\0\0\2", settings, parameters),
                lambda step: (step % 2 == 0, True))

@@ -10,9 +10,9 @@ the actor's step, and the lines of both losses are those of Stable-Baselines3's 
 loss is half of it, and that the actor's step has units of its own.
 
 One file a case, as sac_update.py's, whose experience and returns these are, but for
-    char magic[8] "TTTD3\\0\\0\\1"; u32 tuned is policy_delay; f32 target_entropy is the deviation of a target's noise, and behind
+    char magic[8] "TTTD3\\0\\0\\2"; u32 tuned is policy_delay; f32 target_entropy is the deviation of a target's noise, and behind
         it stands one more, f32 noise_clip
-    params: actor, both critics
+    params: the actor's encoder, actor, the critics' encoder, both critics
     per optimiser step, policy_delay of the critics to one of the actor: noise of the critics' steps alone
         and expected: f32 critic loss, q, target or actor loss, 0, 0; f32 grad_norm
 """
@@ -23,35 +23,38 @@ import sys
 import torch
 from torch import nn
 
-from sac_update import SHAPE, Learner as Other, head, layers, record
+from sac_update import SHAPE, Learner as Other, encoder, head, layers, record
 
 CASES = {
     "td3": {"seed": 21},
     "td3_columns": {"seed": 12, "first": 1, "n": 3, "tau": 0.25, "critic_lr": 3e-3, "tuned": 3, "steps": 8, "target_entropy": 0.8, "clip": 0.9},
     "td3_ddpg": {"seed": 4, "A": 1, "relu": 0, "tau": 1.0, "tuned": 1, "target_entropy": 0.0},
     "td3_clipped": {"seed": 6, "A": 6, "first": 4, "n": 2, "max_grad_norm": 0.05},
+    "td3_encoder": {"seed": 9, "encoder": 10, "tau": 0.5, "critic_lr": 3e-3},
 }
 
 
 class Networks(nn.Module):
     def __init__(self, o):
         super().__init__()
-        self.actor = nn.Sequential(layers(o, o["D"], o["A"]), nn.Tanh())
-        self.q1, self.q2 = (layers(o, o["D"] + o["A"], 1) for _ in range(2))
+        before, seen = encoder(o)
+        self.actor = nn.Sequential(before, layers(o, seen, o["A"]), nn.Tanh())
+        self.seen, seen = encoder(o)
+        self.q1, self.q2 = (layers(o, seen + o["A"], 1) for _ in range(2))
         with torch.no_grad():
             for q in (self.q1, self.q2):  # now the one, now the other is the lesser
                 q[-1].weight *= 3
                 q[-1].bias.zero_()
-            self.actor[0][-1].weight *= 4  # some actions are near their bounds
+            self.actor[1][-1].weight *= 4  # some actions are near their bounds
             for p in self.parameters():
                 p.copy_(p.float())  # as the file has it
 
     def both(self, obs, action):
-        x = torch.cat([obs, action], -1)
+        x = torch.cat([self.seen(obs), action], -1)
         return self.q1(x)[:, 0], self.q2(x)[:, 0]
 
     def critics(self):
-        return [*self.q1.parameters(), *self.q2.parameters()]
+        return [*self.seen.parameters(), *self.q1.parameters(), *self.q2.parameters()]
 
     def in_order(self):
         return [*self.actor.parameters(), *self.critics()]
@@ -92,5 +95,5 @@ if __name__ == "__main__":
         torch.manual_seed(settings["seed"])
         delay = settings["tuned"]
         record(case, settings, Learner(settings),
-               lambda parameters: head(b"TTTD3\0\0\1", settings, parameters) + struct.pack("<f", settings["clip"]),
+               lambda parameters: head(b"TTTD3\0\0\2", settings, parameters) + struct.pack("<f", settings["clip"]),
                lambda step: (step % (delay + 1) < delay,) * 2)
