@@ -51,21 +51,35 @@ static uint64_t s_copy(const sums_t *self, const tt_train_cfg_t *train)
     return self->feed.source != TT_FEED_REPLAY || never ? 0 : memory_copy_bytes(train, self->columns, &self->feed);
 }
 
+/*  Towers of which heads are made that need no action, with the trunks before them, as bits. */
+static uint32_t s_acting(const tt_net_spec_t *net)
+{
+    uint32_t acting = 0;
+    for (uint32_t t = net->towers; t-- > 0;) {
+        const tt_tower_t *tower = &net->tower[t];
+        const bool acts = (tower->out && !tower->action) || (acting >> t & 1);
+        if (acts)
+            acting |= 1u << t | (tower->from ? 1u << (tower->from - 1) : 0);
+    }
+    return acting;
+}
+
 /*  That there are columns was checked with the config. */
 static void s_add_up(sums_t *self, const tt_setup_t *setup)
 {
     const tt_train_cfg_t *train = tt_setup_train(setup);
-    uint64_t multiplies = 0, acts = 0; /* acts: of those that need no action */
+    uint64_t multiplies = 0, acts = 0;
     *self = (sums_t){0};
     const tt_status_t status = tt_train_columns(&self->columns, train);
     TT_CHECK(status == TT_OK);
     s_add_segments(self, train);
     self->net = tt_train_net(train, self->columns);
+    const uint32_t acting = s_acting(&self->net);
     for (uint32_t t = 0; t < self->net.towers; t++) {
         self->params[t] = tt_spec_tower_params(&self->net, t) - self->net.tower[t].log_std;
         self->all += tt_spec_tower_params(&self->net, t);
         multiplies += tt_net_tower_work(&self->net, t);
-        acts += self->net.tower[t].action ? 0 : tt_net_tower_work(&self->net, t);
+        acts += acting >> t & 1 ? tt_net_tower_work(&self->net, t) : 0;
     }
     const tt_shape_t shape = tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup));
     self->act = 2 * acts;

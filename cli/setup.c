@@ -502,7 +502,7 @@ static tt_status_t s_check_rnn_size(const tt_setup_t *self)
         tt_err(TT_INVALID, "network.rnn is none: nothing has these units; say lstm or gru"));
 }
 
-/*  An encoder, or a layer that remembers, is enough, and so is one of it. */
+/*  An encoder, or a layer that remembers, is enough, and so is one of it; but critics beside an action need layers behind it. */
 static tt_status_t s_put_network(tt_setup_t *self)
 {
     if (s_is_open(self, "network.encoder"))
@@ -511,7 +511,7 @@ static tt_status_t s_put_network(tt_setup_t *self)
     TT_TRY(s_check_rnn_size(self));
     const bool encoder = tt_has_encoder(&self->train), before = encoder || self->train.network.rnn != TT_RNN_NONE;
     const char *origin = encoder ? "default with network.encoder" : "default with network.rnn";
-    if (before && s_is_open(self, "network.hidden"))
+    if (before && !tt_actor_has_twins(&self->train.actor) && s_is_open(self, "network.hidden"))
         tt_config_put(self->config, "network.hidden", "[]", origin);
     if (before && self->train.actor.kind == TT_ACT_SAMPLE && s_is_open(self, "network.shared"))
         tt_config_put(self->config, "network.shared", "true", origin);

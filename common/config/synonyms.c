@@ -192,7 +192,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"net_arch", "network.hidden", "a list, as [64, 64]: policy and value function have layers of the same shape"},
     {"features_extractor_class", "network.encoder", "nature is Stable-Baselines3's NatureCNN"},
     {"features_extractor_kwargs", "network.encoder", "a list of layers, as [conv 32 8x8 /4 relu, dense 512 relu]"},
-    {"share_features_extractor", "network.shared", NULL},
+    {"share_features_extractor", "network.shared", "of sac and td3 actor and critics always have one each"},
     {"conv_filters", "network.encoder",
         "a list of layers: [16, [8, 8], 4] of RLlib is 'conv 16 8x8 /4 pad N relu', with the padding written out"},
     {"cnn_filter_specifiers", "network.encoder",
@@ -211,7 +211,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"encoder_hidden_size_list", "network.hidden", "of pictures: network.encoder, a list of layers"},
     {"policy_kwargs", "network.hidden", "and network.activation"},
     {"policy", "network.hidden",
-        "and network.activation; for CnnPolicy network.encoder: nature and network.shared: true; for MlpLstmPolicy "
+        "and network.activation; for CnnPolicy network.encoder: nature (and, but by sac and td3, network.shared: "
+        "true); for MlpLstmPolicy "
         "network.rnn: lstm"},
     {"lstm", "network.rnn", "lstm for true, none for false"},
     {"gru", "network.rnn", "gru for true, none for false"},

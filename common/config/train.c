@@ -71,7 +71,8 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help =
             "before the hidden layers, for pictures: none, nature, impala, minatar, or a list of layers: conv 32 8x8 "
             "/4 pad 1 relu; max_pool 3x3 /2 pad 1; avg_pool 2x2 /2; dense 512 relu; layer_norm; relu; tanh; residual 2 "
-            "(LAYERS); concat KEY; embed KEY 16. With one, network.hidden is [] unless it is set"},
+            "(LAYERS); concat KEY; embed KEY 16. With one, network.hidden is [] unless it is set (of sac and td3 it "
+            "stays as it is)"},
     {"network.rnn", TT_CFG_ENUM, AT(network.rnn), "none", .choices = "none|lstm|gru",
         .help = "a layer that remembers, between the encoder (or the observation) and the hidden layers. With one, "
                 "network.hidden is [] and network.shared true unless they are set"},

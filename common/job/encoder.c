@@ -509,6 +509,20 @@ static tt_status_t s_put_others(tt_net_spec_t *spec, const tt_columns_t *columns
     return TT_OK;
 }
 
+/*  Actor and critics that are trained apart see by encoders of their own, as Stable-Baselines3's do. */
+static void s_put_before(const tt_train_cfg_t *cfg, tt_net_spec_t *spec, tt_tower_t *encoder)
+{
+    static const char *const names[] = {"actor_encoder", "critics_encoder"};
+    if (!tt_actor_has_twins(&cfg->actor)) {
+        tt_net_put_encoder(spec, encoder, !cfg->network.shared && cfg->actor.kind == TT_ACT_SAMPLE);
+        return;
+    }
+    for (uint32_t group = 0; group < TT_COUNT(names); group++) {
+        snprintf(encoder->name, sizeof encoder->name, "%s", names[group]);
+        tt_net_put_encoder_of(spec, encoder, group);
+    }
+}
+
 tt_status_t tt_encoder_put(const tt_train_cfg_t *cfg, const tt_columns_t *columns, tt_net_spec_t *spec)
 {
     tt_tower_t tower = {.name = "encoder", .kind = TT_TOWER_ENCODER};
@@ -523,7 +537,7 @@ tt_status_t tt_encoder_put(const tt_train_cfg_t *cfg, const tt_columns_t *column
     tower.blank = s_is_blank(spec, columns, picture);
     TT_TRY(s_put_others(spec, columns, picture));
     tower.layers = spec->layers;
-    tt_net_put_encoder(spec, &tower, !cfg->network.shared && cfg->actor.kind == TT_ACT_SAMPLE);
+    s_put_before(cfg, spec, &tower);
     return TT_OK;
 }
 

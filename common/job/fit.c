@@ -271,26 +271,32 @@ static tt_status_t s_check_snapshot(const tt_train_cfg_t *cfg, const tt_net_spec
         (unsigned long long)params, cfg->lag, cfg->num_envs, (unsigned long long)(bytes >> 20), TT_FRAME_MAX >> 20);
 }
 
-/*  The words, then whether such layers fit the picture: with nothing behind them that could be at fault. */
-static tt_status_t s_check_encoder(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+/*  A network with next to nothing behind its encoder, which could be at fault: critics beside an action need a layer at least. */
+static tt_train_cfg_t s_encoder_alone(const tt_train_cfg_t *cfg)
 {
     tt_train_cfg_t alone = *cfg;
+    alone.network.rnn = TT_RNN_NONE;
+    alone.network.hidden.at[0] = 1;
+    alone.network.hidden.count = tt_actor_has_twins(&cfg->actor);
+    return alone;
+}
+
+/*  The words, then whether such layers fit the picture. */
+static tt_status_t s_check_encoder(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    const tt_train_cfg_t alone = s_encoder_alone(cfg);
     const char *key;
     const tt_status_t status = tt_encoder_check(cfg, columns, &key);
     TT_TRY(s_blame(config, key, status));
-    alone.network.rnn = TT_RNN_NONE;
-    alone.network.hidden.count = 0;
     const tt_net_spec_t net = tt_train_net(&alone, columns);
     return s_blame(config, key, tt_spec_check(&net));
 }
 
 bool tt_train_could_see(const tt_train_cfg_t *cfg, const tt_columns_t *columns, const char *words)
 {
-    tt_train_cfg_t alone = *cfg;
+    tt_train_cfg_t alone = s_encoder_alone(cfg);
     const char *key;
     snprintf(alone.network.encoder, sizeof alone.network.encoder, "%s", words);
-    alone.network.rnn = TT_RNN_NONE;
-    alone.network.hidden.count = 0;
     alone.space.divisor = 1;
     if (tt_encoder_check(&alone, columns, &key) != TT_OK)
         return false;
@@ -363,15 +369,12 @@ static tt_status_t s_check_precision(const tt_train_cfg_t *cfg)
         tt_precision_name((tt_precision_t)cfg->learner.precision));
 }
 
-/*  Two critics read the observation and an action side by side, with layers of their own behind them. */
+/*  Two critics read the observation, or what their encoder makes of it, and an action side by side, with layers of their own behind them. */
 static tt_status_t s_check_critics(const tt_config_t *config, const tt_train_cfg_t *cfg)
 {
     const char *name = cfg->algorithm.name;
     if (!tt_actor_has_twins(&cfg->actor))
         return TT_OK;
-    if (tt_has_encoder(cfg))
-        return s_blame(config, "network.encoder",
-            tt_err(TT_INVALID, "%s's critics read observations of numbers beside an action: set it to none", name));
     if (cfg->network.rnn != TT_RNN_NONE)
         return s_blame(config, "network.rnn",
             tt_err(TT_INVALID, "%s trains networks that remember nothing: set it to none", name));

@@ -1,10 +1,12 @@
 /*  catch - a ball falls, a paddle goes left, stays or goes right: 1 for a ball that is caught, -1 for one that is missed. It has to
- *  be seen where both are. Three pictures of the same game, each a shared object of its own:
+ *  be seen where both are. Three pictures of the same game, each a shared object of its own, and one with another action:
  *
  *      catch         bool[10, 10, 2]: a channel for the ball, one for the paddle
  *      catch_frames  uint8[84, 84]: a ball and a paddle of 8 pixels, white on black
  *      catch_parts   {paddle: float32[10], picture: bool[1, 10, 10]}: the picture shows the ball alone, channels
- *                    first; the paddle is where a 1 is */
+ *                    first; the paddle is where a 1 is
+ *      catch_slide   as catch; the action is float32[1] from -1 to 1, which is as far as the paddle goes: two places */
+#include <math.h>
 #include "collector/env.h"
 
 enum { SIDE = 10, PIXELS = 84, CELL = 8 };
@@ -54,6 +56,19 @@ static void draw(const catch_t *self, tt_env_out_t *out)
 }
 #endif
 
+#if defined CATCH_SLIDE
+static const double s_left[] = {-1}, s_right[] = {1};
+static int32_t moved(const void *const *action)
+{
+    return (int32_t)lrintf(2 * *(const float *)action[0]);
+}
+#else
+static int32_t moved(const void *const *action)
+{
+    return *(const int32_t *)action[0] - 1;
+}
+#endif
+
 static void reset(void *state, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     catch_t *self = state;
@@ -65,7 +80,7 @@ static void step(void *state, const void *const *action, tt_env_rng_t *rng, tt_e
 {
     catch_t *self = state;
     (void)rng;
-    self->paddle += *(const int32_t *)action[0] - 1;
+    self->paddle += moved(action);
     self->paddle = self->paddle < 0 ? 0 : self->paddle < SIDE ? self->paddle : SIDE - 1;
     self->row++;
     out->terminated = self->row == SIDE - 1;
@@ -77,7 +92,9 @@ const tt_env_ops_t *tutti_env(void);
 
 const tt_env_ops_t *tutti_env(void)
 {
+#if !defined CATCH_SLIDE
     static const int64_t three[] = {3};
+#endif
     static const tt_env_ops_t ops = {
         .abi = TT_ENV_ABI,
         .id = "Catch-v0",
@@ -95,7 +112,17 @@ const tt_env_ops_t *tutti_env(void)
 #else
         .obs = {.kind = TT_SPACE_BOX, .dtype = TT_BOOL, .rank = 3, .shape = {SIDE, SIDE, 2}},
 #endif
+#if defined CATCH_SLIDE
+        .action = {.kind = TT_SPACE_BOX,
+            .dtype = TT_F32,
+            .rank = 1,
+            .shape = {1},
+            .low = s_left,
+            .high = s_right,
+            .same_bounds = true},
+#else
         .action = TT_CHOICES(three),
+#endif
         .reward_threshold = 0.9,
         .state_size = sizeof(catch_t),
         .reset = reset,

@@ -100,7 +100,8 @@ static void test_what_is_said(void **state)
         {"env: x\nrandom_rows: 9\n", "f.yaml:2:1: unknown key 'random_rows'; 'tutti config' lists the keys"},
         {"env: x\npolicy: CnnPolicy\n", "f.yaml:2:1: unknown key 'policy'; here it is called 'network.hidden' (and "
                                         "network.activation; for CnnPolicy "
-                                        "network.encoder: nature and network.shared: true; for MlpLstmPolicy "
+                                        "network.encoder: nature (and, but by sac and td3, network.shared: true); for "
+                                        "MlpLstmPolicy "
                                         "network.rnn: lstm)"},
         {"env: x\nnetwork: {lstm: true}\n",
             "f.yaml:2:11: unknown key 'network.lstm'; here it is called 'network.rnn' (lstm for true, none for false)"},

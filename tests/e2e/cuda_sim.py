@@ -78,6 +78,14 @@ def test_encoder(world):
     s_check(world, f"{PLUGINS}/catch.so", PPO, "{encoder: [conv 4 3x3 pad 1, max_pool 2x2, layer_norm, dense 8 relu]}")
 
 
+def test_pictures_twin(world):
+    """Critics read what their encoder gives beside an action; what is drawn goes back through them, and not to what they see by."""
+    env = f"{{id: {PLUGINS}/catch_slide.so, stack: 2}}"
+    network = "{encoder: [conv 4 3x3 pad 1, max_pool 2x2, layer_norm, dense 11 relu], hidden: [16]}"
+    s_check(world, env, SAC, network)
+    s_check(world, env, TD3, network, "learner.replicas=2", "replay.memory=host")
+
+
 def test_stack(world):
     """Frames go to the card once, and rows are made of them there."""
     s_check(world, "{id: CartPole-v1, stack: 3}", PPO, "{hidden: [16]}", "normalize.obs=true")
@@ -396,7 +404,7 @@ def test_from_precision_to_exact(world):
     world.resume(run_dir, "learner.device=cpu", "learner.precision=exact", end)
 
 
-WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_dqn_remembers, test_sac, test_td3, test_encoder, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
+WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_dqn_remembers, test_sac, test_td3, test_encoder, test_pictures_twin, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
          test_a_replay_beside_the_cpu,
          test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_recurrent, test_collectors_dqn, test_collectors_twin, test_a_collector_on_a_card_beside_the_cpu, test_eval)
 FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_room_for_a_replay, test_no_driver, test_precision, test_from_precision_to_exact,

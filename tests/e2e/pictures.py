@@ -16,10 +16,13 @@ PPO = "{name: ppo, learning_rate: 3e-3, epochs: 4, minibatch_size: 128}"
 A2C = "{name: a2c, learning_rate: 3e-3}"
 DQN = ("{name: dqn, learning_rate: 2e-3, batch_size: 32, learning_starts: 512, train_every: 64, gradient_steps: 8, epsilon_steps: 6000, "
        "target_every: 512, n_step: 3, double: true, dueling: true}")
+SAC = "{name: sac, learning_rate: 2e-3, batch_size: 64, learning_starts: 512, train_every: 32, n_step: 3, gamma: 0.95}"
+TD3 = "{name: td3, learning_rate: 2e-3, batch_size: 32, learning_starts: 512, train_every: 32}"
 
 
 def s_config(world, algorithm, env="catch", encoder=SMALL, shared=True, more="", count=4096):
-    replay = "replay: {capacity: 20000, prioritized: true, beta_steps: 8000}\n" if "dqn" in algorithm else ""
+    replay = {"dqn": "replay: {capacity: 20000, prioritized: true, beta_steps: 8000}\n", "sac": "replay: {capacity: 20000}\n",
+              "td3": "replay: {capacity: 20000}\n"}.get(algorithm[7:10], "")
     num_steps = 8 if "a2c" in algorithm else 32
     return world.config(f"env: {PLUGINS}/{env}.so\nnum_envs: 8\nnum_steps: {num_steps}\nalgorithm: {algorithm}\n{replay}"
                         f"network: {{encoder: {encoder}, shared: {str(shared).lower()}}}\nlearner: {{shards: 4}}\n"
@@ -63,6 +66,16 @@ def test_dqn_learns(world):
     s_learns(world, s_config(world, DQN, count=16_000), 0.8)
 
 
+def s_slide(world, algorithm, encoder=SMALL, count=2048):
+    """Where the action is a number, actor and critics have an encoder each, and layers behind it."""
+    return s_config(world, algorithm, "catch_slide", encoder, shared=False, count=count, more="normalize: {obs: false}\n")
+
+
+def test_sac_learns(world):
+    config = s_slide(world, SAC.replace("train_every: 32", "train_every: 2"), count=12_000)
+    s_learns(world, config, 0.8, "num_steps=8", "network.hidden=[32]", "network.activation=relu", "network.init=uniform")
+
+
 def test_a_vector_behind_the_picture(world):
     """The paddle is no part of the picture: who does not read it catches one ball of four."""
     s_learns(world, s_config(world, PPO, env="catch_parts", count=120_000), 0.8, "network.hidden=[32]", "network.activation=relu")
@@ -86,6 +99,16 @@ def test_same_bits_dqn(world):
     world.check_same_bits(s_config(world, DQN))
 
 
+def test_same_bits_sac(world):
+    """Stacked frames of bytes, an encoder with a bit of everything; of the target critics, too."""
+    encoder = "[conv 4 3x3 /2 pad 1, max_pool 2x2, residual 2 (relu, conv 4 3x3 pad 1), layer_norm relu, dense 16 tanh]"
+    world.check_same_bits(s_slide(world, SAC, encoder), "algorithm.batch_size=32", "env.stack=2", "lag=1")
+
+
+def test_same_bits_td3(world):
+    world.check_same_bits(s_slide(world, TD3))
+
+
 def test_frames(world):
     """As large as Atari's: a batch of bytes, trained where it lies."""
     config = s_config(world, PPO, env="catch_frames", encoder="[conv 4 8x8 /8 relu, dense 16 relu]", count=2048)
@@ -98,6 +121,10 @@ def test_disturbed_ppo(world):
 
 def test_disturbed_dqn(world):
     world.check_disturbed(s_config(world, DQN))
+
+
+def test_disturbed_sac(world):
+    world.check_disturbed(s_slide(world, SAC))
 
 
 def test_resumed(world):
@@ -128,6 +155,14 @@ def test_what_check_says(world):
           {"layer": "conv 16 3x3 relu", "shape": [8, 8, 16], "parameters": 160, "flop": 2 * 64 * 16 * 9}, "a layer")
     frames = world.tutti("check", s_config(world, PPO, env="catch_frames", encoder="nature")).stdout
     check("84 x 84 x 1, obs, divided by 255" in frames and "7 x 7 x 64" in frames, frames)
+    slide = world.tutti("check", s_slide(world, SAC), "--set", "network.activation=relu").stdout
+    for line in ("actor_encoder 10 x 10 x 2", "critics_encoder 10 x 10 x 2", "# actor actor_encoder -> 64 relu -> 64 relu -> 2 (1 means, as many",
+                 "# q1 critics_encoder + 1 of an action -> 64 relu -> 64 relu -> 1", "hidden: [64, 64] "):
+        check(" ".join(line.split()) in " ".join(slide.split()), f"{line!r} is not in {slide}")
+    said = json.loads(world.tutti("check", s_slide(world, SAC), "--output", "json").stdout)
+    equal(said["comes_to"]["flop_act"], 2 * (64 * 4 * 18 + 256 * 32 + 32 * 64 + 64 * 64 + 64 * 2), "of the actor and its encoder alone")
+    s_refused(world, s_slide(world, SAC, "minatar"), "network.hidden: sac's critics need a layer at least", "network.hidden=[]")
+    s_refused(world, s_slide(world, SAC), "network.encoder: ", "network.encoder=[conv 8 3x3, conv 8 12x12]")
     s_refused(world, config, "layer 1: 'natur' is no layer; did you mean 'nature'?", "network.encoder=natur")
     s_refused(world, config, "network.picture: 'paddle' is no picture", "network.picture=paddle")
     s_refused(world, config, "network.encoder: ", "network.encoder=[conv 8 3x3, conv 8 12x12]")
@@ -135,6 +170,6 @@ def test_what_check_says(world):
               "flat.yaml:3:3: network.encoder: no picture of bytes")
 
 
-main(test_by_default, test_ppo_learns, test_a2c_learns, test_dqn_learns, test_a_vector_behind_the_picture, test_same_bits_ppo,
-     test_same_bits_one_encoder_each, test_same_bits_a2c, test_same_bits_dqn, test_frames, test_disturbed_ppo, test_disturbed_dqn,
+main(test_by_default, test_ppo_learns, test_a2c_learns, test_dqn_learns, test_sac_learns, test_a_vector_behind_the_picture, test_same_bits_ppo,
+     test_same_bits_one_encoder_each, test_same_bits_a2c, test_same_bits_dqn, test_same_bits_sac, test_same_bits_td3, test_frames, test_disturbed_ppo, test_disturbed_dqn, test_disturbed_sac,
      test_resumed, test_what_check_says)

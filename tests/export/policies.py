@@ -61,6 +61,8 @@ def own(folder):
     yield write("state-std", "env: Pendulum-v1\nalgorithm: {name: ppo, state_std: true, squash: true, head_gain: 1}\n")
     yield write("state-std-zoo", f"env: {PLUGINS}/zoo.so\nalgorithm: {{name: a2c, state_std: true, head_gain: 1}}\n")
     yield write("sac", "env: Pendulum-v1\nalgorithm: {name: sac, batch_size: 32}\nnetwork: {hidden: [32, 16], activation: relu}\nnormalize: {obs: true}\n")
+    yield write("sac-pictures", f"env: {PLUGINS}/catch_slide.so\nalgorithm: {{name: sac, batch_size: 32}}\n"
+                "network: {encoder: [conv 4 3x3 /2 relu, max_pool 2x2], hidden: [16], activation: relu}\n")
     yield write("td3", "env: Pendulum-v1\nalgorithm: {name: td3, batch_size: 32}\nnetwork: {hidden: [32, 16], activation: relu}\n")
     for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
         yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")

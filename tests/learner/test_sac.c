@@ -1,6 +1,7 @@
 /*  SAC's settings: defaults, what it refuses and in which words, what it asks of collectors and of the replay; how it
  *  describes its steps, by turns, with noise and actions by position; and what it reports. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
@@ -186,6 +187,34 @@ static void test_the_network(void **state)
         assert_int_equal(net.tower[t].out, t == 0 ? 2 * 2 : 1);
         assert_true(net.tower[t].action == (t > 0) && net.tower[t].hidden_count == 2);
     }
+}
+
+/*  Each group sees by an encoder of its own, of the same layers. */
+static void test_the_network_of_pictures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t group, from;
+    } towers[] = {{"actor_encoder", ACTOR, 0}, {"actor", ACTOR, 1}, {"critics_encoder", CRITICS, 0}, {"q1", CRITICS, 3},
+        {"q2", CRITICS, 3}};
+    tt_train_cfg_t train = s_train();
+    sac_cfg_t cfg;
+    assert_ok(s_read("algorithm: {}\n", &train, &cfg));
+    train.actor = tt_algorithm_shape(s_sac(), &train, &cfg).actor;
+    snprintf(train.space.obs, sizeof train.space.obs, "uint8[8, 8, 3]");
+    snprintf(train.network.encoder, sizeof train.network.encoder, "conv 4 3x3 relu, dense 7 tanh");
+    train.space.divisor = 255;
+    const tt_net_spec_t net = s_net(&train);
+    assert_true(net.towers == TT_COUNT(towers) && net.action == 2 && tt_net_groups(&net) == GROUPS);
+    for (uint32_t t = 0; t < net.towers; t++) {
+        const bool encoder = net.tower[t].kind == TT_TOWER_ENCODER;
+        assert_string_equal(net.tower[t].name, towers[t].name);
+        assert_true(net.tower[t].group == towers[t].group && net.tower[t].from == towers[t].from);
+        assert_true(net.tower[t].action == (t > 2) && encoder == (towers[t].from == 0));
+        assert_true(!encoder || (net.tower[t].layers == 2 && net.tower[t].layer == net.tower[0].layer));
+    }
+    assert_true(tt_net_param_count(&net));
 }
 
 /*  What a set of parameters has in the tensor of that name. */
@@ -496,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_what_the_job_is_refused_for),
         cmocka_unit_test(test_shape),
         cmocka_unit_test(test_the_network),
+        cmocka_unit_test(test_the_network_of_pictures),
         cmocka_unit_test(test_first_weights),
         cmocka_unit_test(test_target_entropy),
         cmocka_unit_test(test_steps_by_turns),
