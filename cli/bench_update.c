@@ -101,20 +101,27 @@ static void s_make_q(tt_net_spec_t *spec, uint32_t units)
     spec->ride = units;
 }
 
+static tt_status_t s_make_twins(bench_t *b, const uint32_t hidden[2])
+{
+    const uint32_t obs = (uint32_t)b->obs, out = (uint32_t)b->out;
+    const bool soft = b->whose == SAC;
+    if (strcmp(b->net_name, "mlp") != 0)
+        TT_TRY(bench_twin_net(b->net_name, soft ? TT_ACT_SQUASHED : TT_ACT_MEAN, hidden, out, &b->spec));
+    else
+        b->spec = soft ? tt_net_soft_actor_critic(obs, hidden, 2, TT_NN_RELU, 2 * out, out)
+                       : tt_net_twin_critics(obs, hidden, 2, TT_NN_RELU, out);
+    b->spec.sets = SETS;
+    return TT_OK;
+}
+
 static tt_status_t s_make_spec(bench_t *b)
 {
     const uint32_t hidden[] = {(uint32_t)b->hidden, (uint32_t)b->hidden};
     const tt_nn_activation_t activation = b->whose == PPO ? TT_NN_TANH : TT_NN_RELU;
     const uint32_t obs = (uint32_t)b->obs, out = (uint32_t)b->out;
     const bool mlp = strcmp(b->net_name, "mlp") == 0;
-    if (s_has_twins(b) && !mlp)
-        return tt_err(TT_USAGE, "--net: %s's critics read numbers beside an action; there is mlp", b->algorithm);
-    if (s_has_twins(b)) {
-        b->spec = b->whose == SAC ? tt_net_soft_actor_critic(obs, hidden, 2, activation, 2 * out, out)
-                                  : tt_net_twin_critics(obs, hidden, 2, activation, out);
-        b->spec.sets = SETS;
-        return TT_OK;
-    }
+    if (s_has_twins(b))
+        return s_make_twins(b, hidden);
     if (mlp)
         b->spec = tt_net_actor_critic(obs, hidden, 2, activation, out, 0);
     else

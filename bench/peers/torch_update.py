@@ -68,6 +68,23 @@ class Net(nn.Module):
         return [head(x) for head in self.heads]
 
 
+class Beside(nn.Module):
+    """Heads with two layers each, of an observation or of what an encoder makes of it, and of `numbers` of an action behind that."""
+
+    def __init__(self, case, outs, numbers):
+        super().__init__()
+        self.picture, self.divisor = case["net"] != "mlp", SIDES.get(case["net"], (0, 1.0))[1]
+        layers, width = encoder(case["net"]) if self.picture else ([], case["obs"])
+        hidden = case["hidden"]
+        self.trunk = nn.Sequential(*layers)
+        self.heads = nn.ModuleList(nn.Sequential(nn.Linear(width + numbers, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(),
+                                                 nn.Linear(hidden, out)) for out in outs)
+
+    def forward(self, obs, *action, heads=2):
+        x = torch.cat([self.trunk(obs.float() / self.divisor) if self.picture else obs, *action], -1)
+        return [head(x) for head in self.heads[:heads]]
+
+
 def observations(case, count, device):
     if case["net"] == "mlp":
         return torch.rand(count, case["obs"], device=device) * 2 - 1
@@ -141,20 +158,19 @@ def same_memory(net):
 def twins(case, device, outs):
     """An actor, critics, their targets and what the actor goes through, and a batch: rows, what follows them, actions, noise, returns, discounts."""
     numbers, count = case["out"], case["batch"]
-    actor = Net(case, [outs]).to(device)
-    critics = Net({**case, "obs": case["obs"] + numbers}, [1, 1]).to(device)
+    actor, critics = Beside(case, [outs], 0).to(device), Beside(case, [1, 1], numbers).to(device)
     batch = (observations(case, count, device), observations(case, count, device), torch.rand(count, numbers, device=device) * 2 - 1,
              torch.randn(count, numbers, device=device), *(torch.rand(count, device=device) for _ in range(2)))
     return actor, critics, copy.deepcopy(critics).requires_grad_(False), same_memory(critics), batch
 
 
 def least(nets, obs, action):
-    q1, q2 = nets(torch.cat([obs, action], -1))
+    q1, q2 = nets(obs, action)
     return torch.min(q1, q2)[:, 0]
 
 
 def critics_error(critics, obs, action, wanted):
-    return sum(0.5 * nn.functional.mse_loss(q[:, 0], wanted) for q in critics(torch.cat([obs, action], -1)))
+    return sum(0.5 * nn.functional.mse_loss(q[:, 0], wanted) for q in critics(obs, action))
 
 
 def follow(followers, leaders):
@@ -210,7 +226,7 @@ def td3(case, device):
         return critics_error(critics, obs, action, wanted)
 
     def actor_loss(obs, after, action, noise, reward, discount):
-        return -through.heads[0](torch.cat([obs, actor(obs)[0].tanh()], -1)).mean()
+        return -through(obs, actor(obs)[0].tanh(), heads=1)[0].mean()
 
     return batch, [Step(critics_loss, leaders, 0),
                    Step(actor_loss, actor.parameters(), 0, follow([*targets.parameters(), *target_actor.parameters()], [*leaders, *actor.parameters()]))]

@@ -30,9 +30,12 @@ CASES = [
     ("DQN, Nature, 512 units", "--algorithm", "dqn", "--net", "nature", "--rows", 512, "--shards", 8),
     ("SAC, 17-256-256, 256 units", "--algorithm", "sac", "--obs", 17, "--hidden", 256, "--out", 6, "--rows", 256, "--shards", 8),
     ("SAC, 376-256-256, 4096 units", "--algorithm", "sac", "--obs", 376, "--hidden", 256, "--out", 17, "--rows", 4096, "--shards", 8),
+    ("SAC, Nature and 256-256, 32 units", "--algorithm", "sac", "--net", "nature", "--hidden", 256, "--out", 6, "--rows", 32, "--shards", 8),
+    ("SAC, Nature and 256-256, 256 units", "--algorithm", "sac", "--net", "nature", "--hidden", 256, "--out", 6, "--rows", 256, "--shards", 8),
     ("TD3, 17-256-256, 256 units", "--algorithm", "td3", "--obs", 17, "--hidden", 256, "--out", 6, "--rows", 256, "--shards", 8),
 ]
-ON_A_CORE = {"PPO, 4-64-64, 256 rows", "DQN, 4-64-64, 128 units", "DQN, Nature, 32 units", "SAC, 17-256-256, 256 units"}  # seconds, not minutes
+ON_A_CORE = {"PPO, 4-64-64, 256 rows", "DQN, 4-64-64, 128 units", "DQN, Nature, 32 units", "SAC, 17-256-256, 256 units",
+             "SAC, Nature and 256-256, 32 units"}  # seconds, not minutes
 # FP32 without tensor cores as NVIDIA's data sheets have it, TFLOP/s at boost: by words of the name.
 PEAKS = {"H100": 67.0, "H200": 67.0, "A100": 19.5, "L4": 30.3, "RTX 4090": 82.6, "B200": 80.0}
 
