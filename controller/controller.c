@@ -134,6 +134,11 @@ static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, cons
         slot->start_at_ms = INT64_MAX; /* done */
         return;
     }
+    if (self->stopping) {
+        log_info(
+            "%s/%u: %s%s; not started again: everything is told to end", role->name, index, event->reason, event->why);
+        return;
+    }
     s_back_off(self, slot);
     if (slot->in_vain > role->backoff_limit) {
         s_fail(self, group, index, event, ", and so every time it was started again; given up");

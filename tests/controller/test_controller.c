@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/log.h"
 
 enum { MOST = 64 };
 
@@ -424,6 +425,51 @@ static void test_stop_asks_workers_and_starts_nothing(void **state)
     tt_controller_destroy(&rig.controller);
 }
 
+static void s_keep_line(void *ctx, const char *line)
+{
+    snprintf(ctx, 256, "%s", line);
+}
+
+/*  Everything is killed: nothing comes back, so nothing says that it does, and an end that was asked for is not one too many. */
+static void test_what_is_said_of_ends_while_it_stops(void **state)
+{
+    (void)state;
+    rig_t rig;
+    char line[256] = "";
+    s_open(&rig);
+    rig.roles[0].backoff_limit = 0;
+    tt_controller_stop(rig.controller, 0);
+    tt_log_sink(s_keep_line, line);
+    s_end(&rig.fake, "collector", 0, 137);
+    s_tick(&rig, 0);
+    assert_string_equal(line, ""); /* who decides nothing is not missed */
+    s_end(&rig.fake, "coordinator", 0, 137);
+    s_tick(&rig, 10000);
+    tt_log_sink(NULL, NULL);
+    assert_non_null(strstr(line, "coordinator/0: ended by the test; not started again: everything is told to end"));
+    assert_false(s_alive(&rig.fake, "coordinator", 0));
+    assert_int_equal(tt_controller_phase(rig.controller, NULL, NULL), TT_JOB_RUNNING); /* who stopped it knows why */
+    tt_controller_destroy(&rig.controller);
+}
+
+/*  Drained, or killed because it would not go: it is wanted no more, and nothing is said of another. */
+static void test_nothing_is_said_of_ends_over_the_desired_number(void **state)
+{
+    (void)state;
+    rig_t rig;
+    char line[256] = "";
+    s_open(&rig);
+    assert_ok(tt_controller_scale(rig.controller, "collector", 1, 1000));
+    s_tick(&rig, 1000);
+    tt_log_sink(s_keep_line, line);
+    s_end(&rig.fake, "collector", 1, 137);
+    s_tick(&rig, 10000);
+    tt_log_sink(NULL, NULL);
+    assert_string_equal(line, "");
+    assert_false(s_alive(&rig.fake, "collector", 1));
+    tt_controller_destroy(&rig.controller);
+}
+
 static void test_winding_down_lets_workers_go(void **state)
 {
     (void)state;
@@ -493,6 +539,8 @@ int main(void)
         cmocka_unit_test(test_a_clean_end_is_told_again),
         cmocka_unit_test(test_a_refused_start_is_tried_again),
         cmocka_unit_test(test_stop_asks_workers_and_starts_nothing),
+        cmocka_unit_test(test_what_is_said_of_ends_while_it_stops),
+        cmocka_unit_test(test_nothing_is_said_of_ends_over_the_desired_number),
         cmocka_unit_test(test_winding_down_lets_workers_go),
         cmocka_unit_test(test_winding_down_the_coordinators_own_end_counts),
         cmocka_unit_test(test_roles_wait_for_those_they_depend_on),
