@@ -1,11 +1,12 @@
 #include "common/nn/strict/arena.h"
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "common/base/status.h"
 
-enum { MAPPING = 64 << 20, LINE = 64 };
+enum { MAPPING = 64 << 20, LINE = 64, LARGE = 2 << 20 };
 
 typedef struct mapping {
     struct mapping *next;
@@ -35,20 +36,29 @@ void strict_arena_destroy(strict_arena_t **self_p)
     *self_p = NULL;
 }
 
-/*  The pages of the first `used` bytes, and only these, are ever touched. */
+/*  The pages of the first `used` bytes, and only these, are ever touched. Whole large pages: a part of one would break it up. */
 static void s_protect(const strict_arena_t *self, const mapping_t *mapping)
 {
     const int access = self->is_open ? PROT_READ | PROT_WRITE : PROT_NONE;
-    const int failed = mprotect(mapping->base, tt_align(mapping->used, self->page), access);
+    const size_t page = mapping->used < LARGE ? self->page : LARGE;
+    const int failed = mprotect(mapping->base, tt_align(mapping->used, page), access);
     TT_CHECK(!failed);
 }
 
+/*  Pages as large as there are: at each opening and closing the kernel goes through all that were touched, 14,000 small ones of a
+ *  replay of frames. */
 static void s_map(strict_arena_t *self, size_t bytes)
 {
     mapping_t *mapping = tt_new0(sizeof *mapping);
-    mapping->size = tt_align(bytes > MAPPING ? bytes : MAPPING, self->page);
-    mapping->base = mmap(NULL, mapping->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    TT_CHECK(mapping->base != MAP_FAILED);
+    mapping->size = tt_align(bytes > MAPPING ? bytes : MAPPING, LARGE);
+    char *whole = mmap(NULL, mapping->size + LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    TT_CHECK(whole != MAP_FAILED);
+    const size_t before = -(uintptr_t)whole % LARGE;
+    mapping->base = whole + before;
+    if (before)
+        munmap(whole, before);
+    munmap(mapping->base + mapping->size, LARGE - before);
+    madvise(mapping->base, mapping->size, MADV_HUGEPAGE); /* a kernel that has none keeps to small ones */
     mapping->next = self->newest;
     self->newest = mapping;
 }
