@@ -5,8 +5,14 @@
  *      catch_frames  uint8[84, 84]: a ball and a paddle of 8 pixels, white on black
  *      catch_parts   {paddle: float32[10], picture: bool[1, 10, 10]}: the picture shows the ball alone, channels
  *                    first; the paddle is where a 1 is
- *      catch_slide   as catch; the action is float32[1] from -1 to 1, which is as far as the paddle goes: two places */
+ *      catch_slide   as catch; the action is float32[1] from -1 to 1, which is as far as the paddle goes: two places
+ *
+ *  With CATCH_QUICK=n in its environment a process plays n steps as quickly as it can, and each one after these takes half a
+ *  millisecond: for runs that somebody looks at until he has seen something, and that are to have trained little by then. */
 #include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
 #include "collector/env.h"
 
 enum { SIDE = 10, PIXELS = 84, CELL = 8 };
@@ -76,10 +82,19 @@ static void reset(void *state, tt_env_rng_t *rng, tt_env_out_t *out)
     draw(self, out);
 }
 
+static void pace(void)
+{
+    static atomic_long played;
+    const char *quick = getenv("CATCH_QUICK");
+    if (quick && atomic_fetch_add(&played, 1) >= strtol(quick, NULL, 10))
+        nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+}
+
 static void step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     catch_t *self = state;
     (void)rng;
+    pace();
     self->paddle += moved(action);
     self->paddle = self->paddle < 0 ? 0 : self->paddle < SIDE ? self->paddle : SIDE - 1;
     self->row++;

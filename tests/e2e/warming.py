@@ -7,7 +7,7 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, Failed, check, equal, main, wait_for
+from rig import ENDLESS, SANITIZED, Failed, check, equal, main, wait_for
 
 PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
 # Frames of 7 KB, so that a replay of some thousand rows has many pieces; little is trained on them.
@@ -31,15 +31,18 @@ checkpoint: {{every_s: 3}}
 """
 
 
-FULL = 8_000  # env steps after which a replay is: under a sanitizer, too, it has to have many pieces
+FULL = 4_096 if SANITIZED else 8_000  # env steps after which a replay is: seven pieces, or thirteen
 
 
 CUT = {"TT_SEGMENT_ENVS": "3"}  # a batch has three segments, and so have the pieces
 
 
 def s_start(world, *sets, capacity=FULL, env=None):
+    """Once its replay is full it plays slowly: while processes start, warm up and are looked at it would train on ten times as much, and so
+    would the runs that it is then compared with."""
     config = world.config(JOB.replace("CAPACITY", str(capacity)), name=f"warming-{capacity}.yaml")
-    process, run_dir = world.start_run(config, "lag=1", *sets, ENDLESS, seed=3, env=env)
+    slowly = dict(env or {}, CATCH_QUICK=str(capacity))
+    process, run_dir = world.start_run(config, "lag=1", *sets, ENDLESS, seed=3, env=slowly)
     return config, process, run_dir
 
 
