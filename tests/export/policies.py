@@ -14,7 +14,8 @@ sys.path.insert(0, os.path.join(SOURCE, "tests", "export"))
 CHECKS = (("by_torch.py", "venv-torch", "torch"), ("by_onnx.py", "venv-onnx", "onnxruntime"))
 PLUGINS = os.path.join(BUILD, "tests", "collector", "plugins")
 GYM = os.path.join(SOURCE, "build", "venv-gym", "bin", "python3")
-STEPS = 3000 if os.environ.get("TT_SANITIZE") else 6000
+SANITIZED = bool(os.environ.get("TT_SANITIZE"))
+STEPS, STARTS, REPLAYED = (2100, 300, 400) if SANITIZED else (6000, 1000, 1500)  # there as many as have an update
 
 
 def text_of(config):
@@ -27,7 +28,9 @@ def trained(config, folder):
     name = os.path.basename(config)[:-len(".yaml")]
     run_dir = os.path.join(folder, name)
     # with a replay a step costs many times as much, and with a large encoder once more
-    replayed = ["stop.env_steps=1500", "algorithm.gradient_steps=1", "algorithm.learning_starts=1000"]
+    replayed = [f"stop.env_steps={REPLAYED}", "algorithm.gradient_steps=1", f"algorithm.learning_starts={STARTS}"]
+    if SANITIZED:
+        replayed.append("num_steps=16")
     short = replayed if any(word in name for word in ("dqn", "sac", "td3")) else [f"stop.env_steps={STEPS}"]
     if "encoder: nature" in text_of(config):
         short = ["stop.env_steps=256", "num_steps=16", *(["algorithm.learning_starts=128"] if "dqn" in name else [])]
@@ -126,7 +129,7 @@ def python_of(venv, module):
 
 def main():
     checks = [(check, python_of(venv, module), venv) for check, venv, module in CHECKS]
-    if os.environ.get("TT_SANITIZE"):  # tutti_load is Python alone; the export and act, which are ours, run for by_onnx.py
+    if SANITIZED:  # tutti_load is Python alone; the export and act, which are ours, run for by_onnx.py
         checks = checks[1:]
     for check, python, venv in checks:
         print(f"{check}: {python or f'skipped: tools/test-venv makes build/{venv}'}")
@@ -140,7 +143,7 @@ def main():
     else:
         print("the configs of Gymnasium's environments are left out: tools/test-venv makes build/venv-gym, which they need")
         configs = [config for config in configs if "gym:" not in text_of(config)]
-    if os.environ.get("TT_SANITIZE"):  # minutes of convolutions, and of Python; "own" has every kind of layer
+    if SANITIZED:  # minutes of convolutions, and of Python; "own" has every kind of layer
         configs = [config for config in configs if "encoder: nature" not in text_of(config) and "gym:" not in text_of(config)]
     wanted = sys.argv[1:]  # by hand: parts of names
     with tempfile.TemporaryDirectory() as folder:
