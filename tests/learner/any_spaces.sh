@@ -16,6 +16,10 @@ fail() {
     exit 1
 }
 
+# Under a sanitizer runs are shorter, and have not learned yet.
+length=
+[ -z "${TT_SANITIZE:-}" ] || length="--set stop.env_steps=8k"
+
 # field NAME FILE: a number or a word of a summary.
 field() {
     sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$2"
@@ -26,7 +30,8 @@ weights() {
     name=$1
     from=$2
     shift 2
-    timeout 100 "$tutti" run "$from" --set env="$env" --output json --run-dir "$dir/$name" "$@" >"$dir/$name.json" \
+    # shellcheck disable=SC2086
+    timeout 100 "$tutti" run "$from" --set env="$env" --output json --run-dir "$dir/$name" $length "$@" >"$dir/$name.json" \
         2>"$dir/$name.err" || fail "$name: exit $?: $(cat "$dir/$name.err")"
     field weights_sha256 "$dir/$name.json"
 }
@@ -35,7 +40,7 @@ weights() {
 plays_well() {
     "$tutti" eval "$dir/$1" --episodes 20 --output json >"$dir/$1.eval" || fail "eval of $1: exit $?"
     mean=$(field return_mean "$dir/$1.eval")
-    awk "BEGIN { exit !($mean >= $2) }" || fail "$1 plays for $mean, not $2"
+    [ -n "$length" ] || awk "BEGIN { exit !($mean >= $2) }" || fail "$1 plays for $mean, not $2"
 }
 
 one=$(weights one "$config")
