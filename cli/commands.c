@@ -34,11 +34,28 @@ const tt_command_t *tt_command_find(const char *name)
     return NULL;
 }
 
+/*  What others call them, and what is near to another one of ours that is not meant: top is no stop. */
+static const char *s_meant(const char *word)
+{
+    static const char *const words[][2] = {{"continue", "resume"}, {"delete", "rm"}, {"describe", "status"},
+        {"download", "fetch"}, {"enjoy", "eval"}, {"evaluate", "eval"}, {"info", "status"}, {"kill", "stop"},
+        {"list", "ps"}, {"ls", "ps"}, {"monitor", "status"}, {"pause", "stop"}, {"play", "eval"}, {"remove", "rm"},
+        {"restart", "resume"}, {"runs", "ps"}, {"start", "run"}, {"tail", "logs"}, {"test", "eval"}, {"top", "status"},
+        {"train", "run"}, {"watch", "status"}};
+    for (size_t i = 0; i < TT_COUNT(words); i++)
+        if (strcmp(word, words[i][0]) == 0)
+            return words[i][1];
+    return NULL;
+}
+
 const char *tt_command_nearest(const char *prefix, const char *wrong)
 {
     const char *names[TT_COUNT(s_commands)];
     const size_t length = strlen(prefix);
+    const char *meant = length ? NULL : s_meant(wrong);
     size_t count = 0;
+    if (meant)
+        return meant;
     for (size_t i = 0; i < TT_COUNT(s_commands); i++) {
         const char *name = s_commands[i].name;
         const bool below = length ? strncmp(name, prefix, length) == 0 : !strchr(name, ' ');

@@ -197,9 +197,12 @@ static tt_status_t s_not_found(const char *operand)
     for (size_t i = 0; i < count; i++)
         known[all++] = names[i];
     const char *near = tt_nearest(operand, known, all);
+    const bool gym = gym_could_be(operand) && !(near && gym_could_be(near));
+    const char *otherwise = gym ? "" : "; 'tutti envs' lists the environments";
     const tt_status_t status =
-        tt_err(TT_NOT_FOUND, "no file '%s', and no bundled config or environment is called that%s%s%s", operand,
-            near ? "; did you mean '" : "; 'tutti envs' lists the environments", near ? near : "", near ? "'?" : "");
+        tt_err(TT_NOT_FOUND, "no file '%s', and no bundled config or environment is called that%s%s%s%s%s%s", operand,
+            gym ? "; Gymnasium's is called 'gym:" : "", gym ? operand : "", gym ? "' here" : "",
+            near ? "; did you mean '" : otherwise, near ? near : "", near ? "'?" : "");
     for (size_t i = 0; i < count; i++)
         free(names[i]);
     return status;
@@ -210,6 +213,8 @@ tt_status_t recipe_find(recipe_t *out, const char *operand)
     *out = (recipe_t){0};
     if (strlen(operand) >= sizeof out->env)
         return tt_err(TT_INVALID, "%.64s...: path too long", operand);
+    if (gym_could_be(operand) && !s_is_env(operand) && access(operand, F_OK) != 0)
+        return s_not_found(operand);
     if (recipe_is_object(operand) || gym_is(operand)) {
         s_take_env(out, operand);
     } else if (s_looks_like_file(operand) || s_is_file(operand)) {

@@ -86,17 +86,24 @@ static char *s_join(const tt_setup_t *self, const char *path)
     return joined;
 }
 
+static tt_status_t s_no_object(const char *env, const char *joined)
+{
+    const bool relative = strcmp(joined, env) != 0;
+    tt_err_errno(TT_NOT_FOUND, "%s%s%s", relative ? env : "", relative ? " is looked for at " : "", joined);
+    if (!gym_could_be(env))
+        return TT_NOT_FOUND;
+    return tt_err(TT_NOT_FOUND, "%s; Gymnasium's is called 'gym:%s' here", tt_err_text(), env);
+}
+
 /*  A plug-in is found from any directory, and by a resumed run, once its path is absolute. */
 static tt_status_t s_absolute(const tt_setup_t *self, tt_train_cfg_t *names)
 {
     if (!tt_env_is_object(names->env))
         return TT_OK;
     char *joined = s_join(self, names->env), *path = realpath(joined, NULL);
-    const bool relative = strcmp(joined, names->env) != 0;
     tt_status_t status = TT_OK;
     if (!path)
-        status = tt_err_errno(
-            TT_NOT_FOUND, "%s%s%s", relative ? names->env : "", relative ? " is looked for at " : "", joined);
+        status = s_no_object(names->env, joined);
     else if (strlen(path) >= sizeof names->env)
         status = tt_err(TT_INVALID, "%s: the path is too long", path);
     else

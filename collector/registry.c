@@ -202,6 +202,8 @@ static tt_status_t s_not_found(const char *id)
     const char *near = tt_nearest(id, names, TT_COUNT(s_envs));
     if (near)
         return tt_err(TT_NOT_FOUND, "no env '%s'; did you mean '%s'? `tutti envs` lists all", id, near);
+    if (gym_could_be(id))
+        return tt_err(TT_NOT_FOUND, "no env '%s'; Gymnasium's is called 'gym:%s' here; `tutti envs` lists all", id, id);
     return tt_err(TT_NOT_FOUND, "no env '%s'; `tutti envs` lists all, and a path ending in .so loads one of yours", id);
 }
 

@@ -1,4 +1,5 @@
 #include "collector/gym/gym.h"
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,14 @@ static kind_t *s_kinds;
 bool gym_is(const char *id)
 {
     return strncmp(id, s_prefix, sizeof s_prefix - 1) == 0;
+}
+
+bool gym_could_be(const char *id)
+{
+    const char *version = strrchr(id, '-');
+    if (gym_is(id) || !isalnum((unsigned char)id[0]) || !version || version[1] != 'v' || !version[2])
+        return false;
+    return version[2 + strspn(version + 2, "0123456789")] == '\0';
 }
 
 /* ---- a range ------------------------------------------------------------------------------------------------------------ */

@@ -12,6 +12,9 @@
 /*  Does the id name one of these? */
 bool gym_is(const char *id);
 
+/*  Is it written as Gymnasium writes ids ("ALE/Pong-v5", "walk:Walk-v0"), and only lacks the "gym:"? */
+bool gym_could_be(const char *id);
+
 /*  `settles`: gym_settle is called next, for which processes are started here already.
  *  The table of cfg->env with its env.args, env.wrappers, env.python and env.path; the same again for the same. It lives as
  *  long as the process. TT_NOT_FOUND: the interpreter, a package, the id; TT_INVALID: arguments, or spaces that nobody

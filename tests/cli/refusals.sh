@@ -42,6 +42,14 @@ refused 78 "--seed: seed: '-1' is below 0, which is the least" "$TUTTI" check Ca
 refused 78 "cuda:N and auto; did you mean 'cuda'?" "$TUTTI" check CartPole-v1 --set learner.device=GPU
 refused 78 "cuda:N and auto; did you mean 'cpu'?" "$TUTTI" check CartPole-v1 --set collector.device=CPU
 refused 66 "no bundled config or environment is called that; did you mean 'CartPole-v1'?" "$TUTTI" run CartPole
+refused 66 "called that; Gymnasium's is called 'gym:Hopper-v5' here" "$TUTTI" run Hopper-v5
+refused 66 "'gym:LunarLander-v3' here; did you mean 'lunarlander-ppo'?" "$TUTTI" check LunarLander-v3
+refused 66 "called that; Gymnasium's is called 'gym:ALE/Pong-v5' here" "$TUTTI" check ALE/Pong-v5
+refused 78 "Gymnasium's is called 'gym:Hopper-v5' here" "$TUTTI" check cartpole-ppo --set env=Hopper-v5
+refused 78 "No such file or directory; Gymnasium's is called 'gym:ALE/Pong-v5' here" "$TUTTI" check cartpole-ppo --env ALE/Pong-v5
+refused 64 "did you mean 'tutti status'?" "$TUTTI" top x
+refused 64 "did you mean 'tutti ps'?" "$TUTTI" ls
+refused 64 "did you mean 'tutti run'?" "$TUTTI" train CartPole-v1
 refused 66 'nothere.so' "$TUTTI" envs ./nothere.so
 refused 64 'An id of Gymnasium' "$TUTTI" envs gym:
 before=$(ls)
