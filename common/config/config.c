@@ -1,5 +1,6 @@
 #include "common/config/parts.h"
 #include "common/base/mem.h"
+#include "common/config/synonyms.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,13 @@ void config_remember(tt_config_t *self, const claim_t *claim)
     self->claims[self->claim_count++] = *claim;
 }
 
+static tt_status_t s_read(const entry_t *entry, const tt_cfg_field_t *field, void *target)
+{
+    const tt_status_t status = value_read(entry, field, target);
+    const char *note = status != TT_OK && entry->kind == ENTRY_PLAIN ? tt_synonym_value(field->key, entry->text) : NULL;
+    return note ? tt_err(status, "%s; %s", tt_err_text(), note) : status;
+}
+
 static tt_status_t s_claim(tt_config_t *self, const tt_cfg_field_t *field, void *target)
 {
     if (field->type == TT_CFG_MAP)
@@ -175,7 +183,7 @@ static tt_status_t s_claim(tt_config_t *self, const tt_cfg_field_t *field, void 
     if (!entry && !field->def)
         return missing_key(self, field);
     if (entry) {
-        TT_TRY(value_read(entry, field, target));
+        TT_TRY(s_read(entry, field, target));
     } else {
         const entry_t standard = {.key = (char *)(uintptr_t)field->key,
             .kind = ENTRY_OWN,

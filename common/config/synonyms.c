@@ -1,6 +1,7 @@
 #include "common/config/synonyms.h"
 #include "common/config/parts.h"
 #include <ctype.h>
+#include <string.h>
 
 static const tt_synonym_t s_synonyms[] = {
     /* what is trained, and for how long */
@@ -19,12 +20,18 @@ static const tt_synonym_t s_synonyms[] = {
     {"experiment", "name", NULL},
     {"random_seed", "seed", NULL},
     {"algo", "algorithm.name", NULL},
+    {"policy.type", "algorithm.name", NULL},
+    {"max_episode_steps", "env.args", "of gym: environments: env: {id: gym:ID, args: {max_episode_steps: N}}"},
     {"total_timesteps", "stop.env_steps", NULL},
+    {"num_timesteps", "stop.env_steps", NULL},
+    {"timesteps", "stop.env_steps", NULL},
+    {"total_steps", "stop.env_steps", NULL},
     {"n_timesteps", "stop.env_steps", NULL},
     {"timesteps_total", "stop.env_steps", NULL},
     {"num_env_steps_sampled_lifetime", "stop.env_steps", NULL},
     {"train_for_env_steps", "stop.env_steps", NULL},
     {"max_env_step", "stop.env_steps", NULL},
+    {"max_train_iter", "stop.env_steps", "in env steps, not in optimiser steps"},
     {"train_for_seconds", "stop.wall_s", NULL},
     {"time_total_s", "stop.wall_s", NULL},
     {"stop_value", "stop.return_mean", "of the last 100 training episodes"},
@@ -106,7 +113,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"clip_range_vf", "algorithm.clip_value", "true or false; how far a value may go is algorithm.clip"},
     {"vf_clip_param", "algorithm.clip_value", "true or false; how far a value may go is algorithm.clip"},
     {"ppo_clip_value", "algorithm.clip_value", "true or false; how far a value may go is algorithm.clip"},
-    {"ent_coef", "algorithm.entropy_coef", NULL},
+    {"ent_coef", "algorithm.entropy_coef", "for auto, of sac: algorithm.tune_entropy: true"},
     {"entropy_coeff", "algorithm.entropy_coef", NULL},
     {"entropy_weight", "algorithm.entropy_coef", NULL},
     {"entropy", "algorithm.entropy_coef", NULL},
@@ -123,6 +130,12 @@ static const tt_synonym_t s_synonyms[] = {
     {"kl_target", "algorithm.target_kl", "ends an update early; there is no penalty on the KL divergence"},
     {"kl_coeff", "algorithm.target_kl", "ends an update early; there is no penalty on the KL divergence"},
     {"adam_epsilon", "algorithm.adam_eps", NULL},
+    {"rms_prop_eps", "algorithm.adam_eps", "it is that of rmsprop, too"},
+    {"use_rms_prop", "algorithm.optimizer", "rmsprop for true, adam for false"},
+    {"optim", "algorithm.optimizer", NULL},
+    {"optimizer_class", "algorithm.optimizer", "adam, sgd or rmsprop"},
+    {"optimizer_kwargs", "algorithm.optimizer", "and algorithm.adam_eps, algorithm.adam_beta1 and so on"},
+    {"weight_decay", NULL, "weights do not decay; leave it away"},
     {"log_std_init", "algorithm.log_std0", NULL},
     {"free_log_std", "algorithm.state_std", "which is its opposite"},
     {"adaptive_stddev", "algorithm.state_std", NULL},
@@ -137,6 +150,18 @@ static const tt_synonym_t s_synonyms[] = {
     {"prioritized_replay_alpha", "replay.alpha", NULL},
     {"prioritized_replay_beta", "replay.beta", NULL},
     {"prioritized_replay_eps", "replay.epsilon", NULL},
+    {"priority_is_weight", NULL, "with replay.prioritized steps always weigh (replay.beta); leave it away"},
+    {"anneal_step", "replay.beta_steps", "in env steps"},
+    {"max_use", NULL, "a transition is drawn as often as it happens; leave it away"},
+    {"replay_buffer_class", NULL, "there is one kind, with replay.prioritized or without; leave it away"},
+    {"replay_buffer_kwargs", NULL, "the section 'replay' has what there is; leave it away"},
+    {"learning_start", "algorithm.learning_starts", NULL},
+    {"random_collect_size", "algorithm.learning_starts", NULL},
+    {"random_steps", "algorithm.learning_starts", NULL},
+    {"replay_start_size", "algorithm.learning_starts", NULL},
+    {"start_steps", "algorithm.learning_starts", NULL},
+    {"start_timesteps", "algorithm.learning_starts", NULL},
+    {"warmup_steps", "algorithm.learning_starts", NULL},
     {"num_steps_sampled_before_learning_starts", "algorithm.learning_starts", NULL},
     {"train_freq", "algorithm.train_every", "in env steps of all environments together"},
     {"train_frequency", "algorithm.train_every", "in env steps of all environments together"},
@@ -151,6 +176,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"q_lr", "algorithm.critic_learning_rate", NULL},
     {"critic_lr", "algorithm.critic_learning_rate", NULL},
     {"learning_rate_q", "algorithm.critic_learning_rate", NULL},
+    {"learning_rate_critic", "algorithm.critic_learning_rate", NULL},
+    {"learning_rate_actor", "algorithm.learning_rate", NULL},
     {"policy_lr", "algorithm.learning_rate", NULL},
     {"actor_lr", "algorithm.learning_rate", NULL},
     {"learning_rate_policy", "algorithm.learning_rate", NULL},
@@ -170,10 +197,17 @@ static const tt_synonym_t s_synonyms[] = {
     {"noise_sigma", "algorithm.target_noise", "that of collectors is algorithm.exploration_noise"},
     {"action_noise", "algorithm.exploration_noise", "a deviation: noise is normal, of numbers within -1 and 1"},
     {"noise_std", "algorithm.exploration_noise", "of numbers within -1 and 1"},
+    {"noise", "algorithm.target_noise", "0 for false"},
+    {"expl_noise", "algorithm.exploration_noise", "of numbers within -1 and 1"},
     {"noise_type", NULL, "noise is normal: its deviation is algorithm.exploration_noise; leave it away"},
     {"twin_q", NULL, "sac and td3 always have two critics; leave it away"},
     {"twin_critic", NULL, "sac and td3 always have two critics; leave it away"},
+    {"n_critics", NULL, "sac and td3 always have two critics; leave it away"},
+    {"top_quantiles_to_drop_per_net", NULL,
+        "critics have values, not quantiles, of which the lesser counts; leave it away"},
     {"nstep", "algorithm.n_step", NULL},
+    {"n_step_return", "algorithm.n_step", NULL},
+    {"multi_step", "algorithm.n_step", NULL},
     {"n_quantiles", "algorithm.quantiles", NULL},
     {"num_quantiles", "algorithm.quantiles", NULL},
     {"exploration_fraction", "algorithm.epsilon_steps", "in env steps: exploration_fraction times stop.env_steps"},
@@ -185,6 +219,16 @@ static const tt_synonym_t s_synonyms[] = {
     {"exploration_final_eps", "algorithm.epsilon_end", NULL},
     {"final_epsilon", "algorithm.epsilon_end", NULL},
     {"end_e", "algorithm.epsilon_end", NULL},
+    {"eps.start", "algorithm.epsilon_start", NULL},
+    {"eps.end", "algorithm.epsilon_end", NULL},
+    {"eps.decay", "algorithm.epsilon_steps",
+        "in env steps, from algorithm.epsilon_start to algorithm.epsilon_end in a line"},
+    {"eps.type", NULL, "epsilon falls in a line, over algorithm.epsilon_steps; leave it away"},
+    {"eps_start", "algorithm.epsilon_start", NULL},
+    {"eps_end", "algorithm.epsilon_end", NULL},
+    {"eps_decay", "algorithm.epsilon_steps",
+        "in env steps, from algorithm.epsilon_start to algorithm.epsilon_end in a line"},
+    {"min_epsilon", "algorithm.epsilon_end", NULL},
 
     /* the network, and what it sees */
     {"hidden_sizes", "network.hidden", NULL},
@@ -266,7 +310,30 @@ static const tt_synonym_t s_synonyms[] = {
     {"use_attention", NULL, "there are no transformers; network.rnn: lstm or gru remembers; leave it away"},
     {"lstm_use_prev_action", NULL, "what is remembered is made of observations alone; leave it away"},
     {"lstm_use_prev_reward", NULL, "what is remembered is made of observations alone; leave it away"},
-    {"num_atoms", NULL, "values are expected ones, not distributions; leave it away"},
+    {"sde_sample_freq", NULL, "there is no state-dependent exploration; leave it away"},
+    {"use_sde_at_warmup", NULL, "there is no state-dependent exploration; leave it away"},
+    {"num_atoms", NULL, "there is no distribution over atoms; dqn has algorithm.quantiles"},
+    {"n_atoms", NULL, "there is no distribution over atoms; dqn has algorithm.quantiles"},
+    {"n_atom", NULL, "there is no distribution over atoms; dqn has algorithm.quantiles"},
+    {"v_min", NULL, "there is no distribution over atoms, and values have no bounds; leave it away"},
+    {"v_max", NULL, "there is no distribution over atoms, and values have no bounds; leave it away"},
+    {"stats_window_size", NULL, "return_mean is of the last 100 episodes; leave it away"},
+    {"obs_shape", NULL, "an environment says what it shows; leave it away"},
+    {"action_shape", NULL, "an environment says what actions it takes; leave it away"},
+    {"ignore_done", NULL, "an end of the environment counts as one, its time limit does not; leave it away"},
+    {"on_policy", NULL, "that is the algorithm's; leave it away"},
+    {"env_manager", NULL, "collector.replicas is how many processes play; leave it away"},
+    {"env_manager.type", NULL, "collector.replicas is how many processes play; leave it away"},
+    {"vec_env_class", NULL, "collector.replicas is how many processes play; leave it away"},
+    {"vec_env_cls", NULL, "collector.replicas is how many processes play; leave it away"},
+    {"num_threads", "learner.threads", NULL},
+    {"render", NULL, "'tutti eval --render' shows what a run has learned; leave it away"},
+    {"render_mode", NULL, "'tutti eval --render' shows what a run has learned; leave it away"},
+    {"log_interval", NULL, "metrics.jsonl is written as updates come; leave it away"},
+    {"progress_bar", NULL, "a terminal shows how far a run is; leave it away"},
+    {"save_model", NULL, "checkpoints are always written (checkpoint.every_s); leave it away"},
+    {"wandb_project_name", NULL, "metrics.jsonl and event files for TensorBoard are always written; leave it away"},
+    {"wandb_entity", NULL, "metrics.jsonl and event files for TensorBoard are always written; leave it away"},
     {"optimize_memory_usage", NULL, "an observation is stored once; leave it away"},
 };
 
@@ -281,10 +348,35 @@ static const struct {
     {"ppo_gru", "ppo with network.rnn: gru"},
     {"ppo_rnn", "ppo with network.rnn: lstm or gru"},
     {"a2c_lstm", "a2c with network.rnn: lstm"},
+    {"ddpg", "td3 with algorithm.policy_delay: 1 and algorithm.target_noise: 0"},
+    {"ddqn", "dqn with algorithm.double: true"},
+    {"double_dqn", "dqn with algorithm.double: true"},
+    {"dueling_dqn", "dqn with algorithm.dueling: true"},
+    {"qr_dqn", "dqn with algorithm.quantiles: 200"},
+    {"qrdqn", "dqn with algorithm.quantiles: 200"},
     {"r2d2", "dqn with network.rnn: lstm"},
     {"drqn", "dqn with network.rnn: lstm"},
     {"appo", "ppo with algorithm.vtrace: true and a lag above 0"},
 };
+
+/*  What is said of a value that is another trainer's: of a number, and of what begins so. */
+static const struct {
+    const char *key, *text, *note;
+} s_values[] = {
+    {"algorithm.entropy_coef", "auto", "algorithm.tune_entropy: true tunes it (sac); this is its first value"},
+    {"algorithm.target_entropy", "auto", "null is minus the numbers of an action"},
+    {"algorithm.gradient_steps", "-1", "for a step each env step, the number that algorithm.train_every has"},
+    {"algorithm.learning_rate", "lin_", "that is algorithm.anneal: linear (ppo, a2c and impala)"},
+    {"algorithm.clip", "lin_", "that is algorithm.clip_anneal: linear (ppo)"},
+};
+
+const char *tt_synonym_value(const char *key, const char *text)
+{
+    for (size_t i = 0; i < TT_COUNT(s_values); i++)
+        if (strcmp(key, s_values[i].key) == 0 && strncmp(text, s_values[i].text, strlen(s_values[i].text)) == 0)
+            return s_values[i].note;
+    return NULL;
+}
 
 /*  "clip_range" of "algorithm.clip-Range" and of "CLIP_RANGE". */
 static bool s_is(const char *leaf, const char *word)
@@ -295,11 +387,21 @@ static bool s_is(const char *leaf, const char *word)
     return *leaf == *word;
 }
 
+/*  The end of a key that is as long as the word and begins where a part does. */
+static const char *s_end(const char *key, const char *word)
+{
+    const size_t length = strlen(key), wanted = strlen(word);
+    const char *end = length < wanted ? NULL : key + (length - wanted);
+    return end && (end == key || end[-1] == '.') ? end : NULL;
+}
+
 const tt_synonym_t *tt_synonym(const char *key)
 {
-    for (size_t i = 0; i < TT_COUNT(s_synonyms); i++)
-        if (s_is(key_leaf(key), s_synonyms[i].word))
+    for (size_t i = 0; i < TT_COUNT(s_synonyms); i++) {
+        const char *end = s_end(key, s_synonyms[i].word);
+        if (end && s_is(end, s_synonyms[i].word))
             return &s_synonyms[i];
+    }
     return NULL;
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 typedef struct {
-    const char *word; /* last part of a key path, in lower case with '_': "clip_range" */
+    const char *word; /* last part of a key path, in lower case with '_': "clip_range"; or more of them: "eps.start" */
     const char *ours; /* our whole key: "algorithm.clip"; NULL = there is none         */
     const char *note; /* how the meaning differs, or why there is none; NULL = the same */
 } tt_synonym_t;
@@ -20,6 +20,10 @@ const tt_synonym_t *tt_synonym(const char *key);
 
 /*  What an algorithm of others is here, in words: "ppo with network.rnn: lstm" of "RecurrentPPO". NULL: no such word. */
 const char *tt_synonym_algorithm(const char *name);
+
+/*  What is said, besides, of a value that our key does not take and another trainer's does: of "auto" for
+ *  algorithm.entropy_coef. NULL: nothing. */
+const char *tt_synonym_value(const char *key, const char *text);
 
 /*  The whole table. */
 const tt_synonym_t *tt_synonyms(size_t *count);

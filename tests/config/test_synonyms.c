@@ -54,7 +54,21 @@ static void test_what_is_said(void **state)
     static const char *const cases[][2] = {
         {"env: x\nclip_range: 0.1\n", "f.yaml:2:1: unknown key 'clip_range'; here it is called 'algorithm.clip'"},
         {"env: x\nalgorithm:\n  ent_coef: 0.1\n",
-            "f.yaml:3:3: unknown key 'algorithm.ent_coef'; here it is called 'algorithm.entropy_coef'"},
+            "f.yaml:3:3: unknown key 'algorithm.ent_coef'; here it is called 'algorithm.entropy_coef' (for auto, of "
+            "sac: algorithm.tune_entropy: true)"},
+        {"env: x\npolicy: {other: {eps: {type: exp}}}\n",
+            "f.yaml:2:24: unknown key 'policy.other.eps.type': epsilon "
+            "falls in a line, over algorithm.epsilon_steps; leave it away"},
+        {"env: x\npolicy: {type: dqn}\n", "f.yaml:2:10: unknown key 'policy.type'; here it is called 'algorithm.name'"},
+        {"env: x\nmodel: {n_critics: 2}\n", "f.yaml:2:9: unknown key 'model.n_critics': sac and td3 always have two "
+                                            "critics; leave it away"},
+        {"env: x\ntotal_steps: 2\n", "f.yaml:2:1: unknown key 'total_steps'; here it is called 'stop.env_steps'"},
+        {"env: x\nalgorithm: {entropy_coef: auto}\n",
+            "f.yaml:2:13: algorithm.entropy_coef: 'auto' is not a number from 0 to 10; algorithm.tune_entropy: true "
+            "tunes it (sac); this is its first value"},
+        {"env: x\nalgorithm: {learning_rate: lin_3e-4}\n",
+            "f.yaml:2:13: algorithm.learning_rate: 'lin_3e-4' is not a number from 0 to 1; that is algorithm.anneal: "
+            "linear (ppo, a2c and impala)"},
         {"env: x\nalgorithm: {batch_size: 64}\n", "f.yaml:2:13: unknown key 'algorithm.batch_size'; here it is called "
                                                   "'algorithm.minibatch_size' (rows of one "
                                                   "optimiser step; the whole batch has num_envs * num_steps)"},
@@ -144,7 +158,7 @@ static void test_every_word_leads_to_a_key(void **state)
     for (size_t i = 0; i < count; i++) {
         const tt_synonym_t *it = &words[i];
         for (const char *c = it->word; *c; c++)
-            assert_true(islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '_');
+            assert_true(islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '_' || *c == '.');
         assert_ptr_equal(tt_synonym(it->word), it); /* no word stands there twice */
         assert_true(it->ours || it->note);
         const tt_algorithm_t *whose = s_whose(it->ours);
@@ -172,7 +186,9 @@ static void test_an_algorithm_of_others(void **state)
     (void)state;
     static const char *const words[][2] = {{"RecurrentPPO", "ppo with network.rnn: lstm"},
         {"recurrent_ppo", "ppo with network.rnn: lstm"}, {"ppo-lstm", "ppo with network.rnn: lstm"},
-        {"PPO_GRU", "ppo with network.rnn: gru"}};
+        {"PPO_GRU", "ppo with network.rnn: gru"}, {"QRDQN", "dqn with algorithm.quantiles: 200"},
+        {"double-dqn", "dqn with algorithm.double: true"},
+        {"DDPG", "td3 with algorithm.policy_delay: 1 and algorithm.target_noise: 0"}};
     for (size_t i = 0; i < TT_COUNT(words); i++)
         assert_string_equal(tt_synonym_algorithm(words[i][0]), words[i][1]);
     assert_null(tt_synonym_algorithm("ppo"));
