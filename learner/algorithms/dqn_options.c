@@ -97,8 +97,9 @@ static tt_status_t s_check_epsilon(const tt_config_t *config, const tt_train_cfg
     TT_TRY(s_check_usual(config, "algorithm.epsilon_start", cfg->epsilon_start));
     TT_TRY(s_check_usual(config, "algorithm.epsilon_end", cfg->epsilon_end));
     if (end > start)
-        return BAD("algorithm.epsilon_end", "%g is more than algorithm.epsilon_start, which is %g (%s)", end, start,
-            tt_config_origin(config, "algorithm.epsilon_start"));
+        return BAD("algorithm.epsilon_end", "%g is more than algorithm.epsilon_start, which is %g (%s%s)", end, start,
+            tt_config_origin(config, "algorithm.epsilon_start"),
+            cfg->noisy && cfg->epsilon_start == DQN_USUAL ? ", with algorithm.noisy: leave epsilon_end away, too" : "");
     if (end < start && !cfg->epsilon_steps && !train->stop.env_steps)
         return BAD("algorithm.epsilon_steps", "0 is a tenth of stop.env_steps, which is not set: set one of both");
     return TT_OK;

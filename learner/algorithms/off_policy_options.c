@@ -32,6 +32,11 @@ static tt_status_t s_check_steps(
             "%" PRIu64 " env steps, but stop.env_steps is %" PRIu64 " (%s): nothing would "
             "be learned",
             cfg->learning_starts, end, tt_config_origin(config, "stop.env_steps"));
+    if (end && (uint64_t)cfg->train_every * form.rounds > end - cfg->learning_starts)
+        return BAD("algorithm.train_every",
+            "%" PRIu32 " env steps, but stop.env_steps is %" PRIu64 " (%s), of which algorithm.learning_starts has "
+            "%" PRIu64 ": nothing would be learned",
+            cfg->train_every, end, tt_config_origin(config, "stop.env_steps"), cfg->learning_starts);
     return TT_OK;
 }
 

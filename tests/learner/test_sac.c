@@ -74,6 +74,8 @@ static void test_what_is_refused(void **state)
             "test.yaml:1:13: algorithm.batch_size: 33 is no multiple of learner.shards 2 (default)", "nearest: 34"},
         {"algorithm: {batch_size: 1}\n", "algorithm.batch_size: 1 ", "nearest: 2"},
         {"algorithm: {learning_starts: 50k}\n", "algorithm.learning_starts: 50000", "stop.env_steps is 50000"},
+        {"algorithm: {train_every: 50k}\n", "algorithm.train_every: 50000 env steps, but stop.env_steps is 50000",
+            "learning_starts has 100: nothing would be learned"},
         {"algorithm: {n_step: 257}\n", "algorithm.n_step", "256"},
         {"algorithm: {gradient_steps: 0}\n", "algorithm.gradient_steps", "1"},
         {"algorithm: {train_every: 0}\n", "algorithm.train_every", "1"},

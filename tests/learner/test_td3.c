@@ -57,6 +57,8 @@ static void test_what_is_refused(void **state)
     } cases[] = {
         {"algorithm: {batch_size: 33}\n", "algorithm.batch_size: 33 is no multiple of learner.shards 2", "nearest: 34"},
         {"algorithm: {learning_starts: 50k}\n", "algorithm.learning_starts: 50000", "stop.env_steps is 50000"},
+        {"algorithm: {train_every: 50k}\n", "algorithm.train_every: 50000 env steps, but stop.env_steps is 50000",
+            "learning_starts has 100: nothing would be learned"},
         {"algorithm: {policy_delay: 0}\n", "test.yaml:1:13: algorithm.policy_delay", "1"},
         {"algorithm: {policy_delay: 1001}\n", "algorithm.policy_delay", "1000"},
         {"algorithm: {target_noise: -0.1}\n", "algorithm.target_noise", "0"},
@@ -76,6 +78,7 @@ static void test_what_is_refused(void **state)
     td3_cfg_t cfg;
     for (size_t i = 0; i < TT_COUNT(cases); i++)
         twin_refused("td3", cases[i].yaml, &train, cases[i].first, cases[i].second);
+    train.stop.env_steps = 10000000000;
     assert_ok(
         s_read("algorithm: {train_every: 1G, policy_delay: 4, target_noise: 0, exploration_noise: 0}\n", &train, &cfg));
     train.network.rnn = TT_RNN_GRU;
