@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 #include "common/base/descriptors.h"
 #include "common/base/text.h"
 #include "common/base/thread_stack.h"
@@ -38,6 +39,19 @@ static int s_refused(void)
     return tt_status_exit_code(TT_OS);
 }
 
+/*  A chroot without it: the program does not find its own files there, nor itself, to start what a run consists of. */
+static tt_status_t s_check_proc(const char *name)
+{
+    static const char *const without[] = {"help", "version", "completion"};
+    for (size_t i = 0; i < TT_COUNT(without); i++)
+        if (strcmp(name, without[i]) == 0)
+            return TT_OK;
+    if (access("/proc/self/exe", F_OK) == 0)
+        return TT_OK;
+    return tt_err(
+        TT_OS, "there is no /proc here, where tutti finds its own files and processes: mount -t proc proc /proc");
+}
+
 int main(int argc, char **argv)
 {
     prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
@@ -59,5 +73,7 @@ int main(int argc, char **argv)
     const tt_command_t *command = strchr(name, ' ') ? NULL : tt_command_find(name);
     if (!command)
         return s_unknown(name);
+    if (s_check_proc(name) != TT_OK)
+        return s_refused();
     return s_flushed(command->run(argc - 1, argv + 1));
 }

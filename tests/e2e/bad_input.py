@@ -235,6 +235,18 @@ def test_no_place_for_a_run(world):
             check(word in last, f"the message does not say {word!r}: {done.stderr}")
 
 
+def test_no_proc(world):
+    """As in a chroot: it is /proc that is missing, not a bundled config, nor 'tutti', which could not be started."""
+    if not s_may_mount():
+        return
+    for args in (("run", world.config()), ("run", "cartpole-ppo"), ("check", "cartpole-ppo"), ("ps",)):
+        done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs /proc && exec "$0" "$@"', TUTTI, *args], env=world.env,
+                              cwd=world.path, capture_output=True, text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL, check=False)
+        equal(done.returncode, 71, f"{args}: exit code; {done.stdout} {done.stderr}")
+        check("there is no /proc here" in done.stderr and "mount -t proc" in done.stderr, f"{args}: {done.stderr}")
+    check(not os.path.exists(os.path.join(world.path, "runs")), "a run's directory")
+
+
 def test_a_umask_that_shuts_out_its_owner(world):
     """Refused before anything is made, whatever it is that would be; so is going on with a run."""
     config = world.config()
@@ -466,7 +478,7 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_a_umask_that_shuts_out_its_owner, test_no_home, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
+     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_no_proc, test_a_umask_that_shuts_out_its_owner, test_no_home, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
      test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
