@@ -117,6 +117,11 @@ tt_status_t gym_launch(pid_t *out, const gym_launch_t *how)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             continue;
     errno = error;
+    if (error == EMFILE)
+        return tt_err(TT_OS,
+            "cannot start %s: too many open files: raise the hard limit (ulimit -Hn), or have fewer workers "
+            "(env.workers)",
+            how->program);
     if (pid < 0 || error)
         return tt_err_errno(error == ENOENT ? TT_NOT_FOUND : TT_OS, "cannot start %s", how->program);
     *out = pid;

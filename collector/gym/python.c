@@ -1,5 +1,6 @@
 #include "collector/gym/python.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,6 +28,39 @@ static char *s_in_path(const char *name)
     return NULL;
 }
 
+/*  Where its links lead, as far as they can be read: realpath(3) says nothing of what may not be looked at. */
+static char *s_end_of_links(const char *path)
+{
+    enum { LINKS_MAX = 16 };
+    char *at = tt_strdup(path), target[PATH_MAX];
+    for (int i = 0; i < LINKS_MAX; i++) {
+        const ssize_t length = readlink(at, target, sizeof target - 1);
+        if (length <= 0)
+            break;
+        target[length] = '\0';
+        char *slash = target[0] == '/' ? NULL : strrchr(at, '/'),
+             *next = tt_sprintf("%.*s%s", slash ? (int)(slash + 1 - at) : 0, at, target);
+        free(at);
+        at = next;
+    }
+    return at;
+}
+
+static tt_status_t s_err_named(const char *name, const char *who, const char *path, bool shut)
+{
+    char *end = path ? s_end_of_links(path) : NULL;
+    const bool leads = end && strcmp(end, path) != 0;
+    const char *which = leads ? ", which leads to " : "", *where = leads ? end : "";
+    if (shut)
+        tt_err(TT_DENIED, "%s names the Python interpreter %s%s%s, %s may not be run: Permission denied", who, name,
+            which, where, leads ? "and that" : "which");
+    else
+        tt_err(TT_NOT_FOUND, "%s names the Python interpreter %s%s%s, and there is no such program", who, name, which,
+            where);
+    free(end);
+    return shut ? TT_DENIED : TT_NOT_FOUND;
+}
+
 static tt_status_t s_named(char **out, const char *name, const char *who)
 {
     char *path = strchr(name, '/') ? tt_strdup(name) : s_in_path(name);
@@ -35,11 +69,9 @@ static tt_status_t s_named(char **out, const char *name, const char *who)
         return TT_OK;
     }
     const bool shut = path && access(path, X_OK) != 0 && errno == EACCES;
+    const tt_status_t status = s_err_named(name, who, path, shut);
     free(path);
-    if (shut)
-        return tt_err(
-            TT_DENIED, "%s names the Python interpreter %s, which may not be run: Permission denied", who, name);
-    return tt_err(TT_NOT_FOUND, "%s names the Python interpreter %s, and there is no such program", who, name);
+    return status;
 }
 
 tt_status_t gym_python(char **out, const char *wanted)

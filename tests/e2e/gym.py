@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from rig import ENDLESS, SANITIZED, SOURCE, check, equal, main, newest_update, wait_for
+from rig import ENDLESS, SANITIZED, SOURCE, TUTTI, check, equal, main, newest_update, wait_for
 
 sys.path.insert(0, os.path.join(SOURCE, "tests"))
 import pythons  # noqa: E402
@@ -149,12 +149,17 @@ exec {PYTHON} -c 'import runpy, sys; sys.version_info = (3, 6, 15); runpy.run_pa
 def test_what_is_missing(world):
     empty, old = world.file("empty", ""), world.file("old", OLD)
     os.chmod(old, 0o755)
+    for name, target in (("shut", "empty"), ("linked", "shut"), ("dangling", "/nowhere/python3.11")):
+        os.symlink(target, os.path.join(world.path, name))
+    linked, dangling = (os.path.join(world.path, name) for name in ("linked", "dangling"))
     os.mkdir(os.path.join(world.path, "no_atari"))
     world.file("no_atari/ale_py.py", "raise ImportError('no atari here')")
     bare = {"TT_PYTHON": "/usr/bin/python3", "PYTHONPATH": "", "VIRTUAL_ENV": ""}
     for env_id, env, code, words in [
         ("CartPole-v1", {"TT_PYTHON": "/nowhere/python3"}, 66, "TT_PYTHON names the Python interpreter /nowhere/python3, and there is no such program"),
         ("CartPole-v1", {"TT_PYTHON": empty}, 77, f"{empty}, which may not be run: Permission denied"),
+        ("CartPole-v1", {"TT_PYTHON": linked}, 77, f"{linked}, which leads to {empty}, and that may not be run: Permission denied"),
+        ("CartPole-v1", {"TT_PYTHON": dangling}, 66, f"{dangling}, which leads to /nowhere/python3.11, and there is no such program"),
         ("CartPole-v1", {"TT_PYTHON": "", "VIRTUAL_ENV": "", "CONDA_PREFIX": "", "PATH": "/nowhere"}, 66, "no python3 in PATH"),
         ("CartPole-v1", {"TT_PYTHON": old}, 66, "is Python 3.6, and environments of Gymnasium's need 3.8 at least"),
         ("CartPole-v1", bare, 66, '/usr/bin/python3 -m pip install "gymnasium"'),
@@ -173,6 +178,13 @@ def test_what_is_missing(world):
         equal(len(done.stderr.strip().splitlines()), 1, f"lines of {done.stderr!r}")
         equal(done.stdout, "", "stdout")
     world.await_empty()
+
+
+def test_few_files(world):
+    done = subprocess.run(["sh", "-c", 'ulimit -n 12; exec "$0" "$@"', TUTTI, "envs", "gym:CartPole-v1"], env=world.env, cwd=world.path,
+                          capture_output=True, text=True, timeout=60, check=False)
+    equal(done.returncode, 71, f"exit code: {done.stderr}")
+    check("too many open files: raise the hard limit (ulimit -Hn)" in done.stderr, done.stderr)
 
 
 def test_active_environments(world):
@@ -530,7 +542,7 @@ def test_learns(world):
     check(summary["return_mean"] >= 475, f"return {summary['return_mean']}")
 
 
-main(test_what_an_env_must_not_do, test_where_it_stood, test_either_env_of_a_worker, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
+main(test_what_an_env_must_not_do, test_where_it_stood, test_either_env_of_a_worker, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_few_files, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
      test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_a_new_collector_warms_up, test_killed_in_a_move,
      test_what_does_not_close, test_workers_without_envs, test_another_interpreter_where_nothing_is_saved,
