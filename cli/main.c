@@ -1,6 +1,7 @@
 /*  main - tutti: finds the subcommand in one table (cli/commands.def) and calls it. */
 #include "cli/cmd.h"
 #include "cli/help.h"
+#include "cli/leftovers.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,6 +53,18 @@ static tt_status_t s_check_proc(const char *name)
         TT_OS, "there is no /proc here, where tutti finds its own files and processes: mount -t proc proc /proc");
 }
 
+/*  These play by themselves. */
+static int s_run(const tt_command_t *command, int argc, char **argv)
+{
+    const char *name = command->name;
+    if (strcmp(name, "bench") != 0 && strcmp(name, "envs") != 0 && strcmp(name, "eval") != 0)
+        return command->run(argc, argv);
+    leftovers_watch();
+    const int code = command->run(argc, argv);
+    leftovers_end();
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
@@ -75,5 +88,5 @@ int main(int argc, char **argv)
         return s_unknown(name);
     if (s_check_proc(name) != TT_OK)
         return s_refused();
-    return s_flushed(command->run(argc - 1, argv + 1));
+    return s_flushed(s_run(command, argc - 1, argv + 1));
 }

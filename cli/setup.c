@@ -1,4 +1,5 @@
 #include "cli/setup.h"
+#include "cli/leftovers.h"
 #include "cli/recipes.h"
 #include "collector/gym/gym.h"
 #include "collector/registry.h"
@@ -315,24 +316,34 @@ tt_status_t tt_setup_find_algorithm(const tt_algorithm_t **out, const char *name
     return tt_algorithm_find(out, name);
 }
 
+static tt_status_t s_resolve_env(tt_setup_t *self, tt_train_cfg_t *names)
+{
+    TT_TRY(s_blame_env(self, &names->env_args, s_find_env(self, names)));
+    TT_TRY(s_blame(self->config, "algorithm.name", tt_setup_find_algorithm(&self->algorithm, names->algorithm.name)));
+    if (tt_env_is_object(names->env)) {
+        char *origin = tt_strdup(tt_config_origin(self->config, "env"));
+        tt_config_put(self->config, "env", names->env, origin);
+        free(origin);
+    }
+    if (!names->name[0]) {
+        s_default_name(names);
+        tt_config_put(self->config, "name", names->name, "env");
+    }
+    return s_blame_env(self, &names->env_args, s_put_space(self->config, self->env, names->stack.frames));
+}
+
 static tt_status_t s_resolve(tt_setup_t *self)
 {
     tt_train_cfg_t names = {0};
     TT_TRY(tt_config_claim(self->config, s_names, &names));
     TT_TRY(s_settle_gym(self, &names));
     TT_TRY(s_absolute(self, &names));
-    TT_TRY(s_blame_env(self, &names.env_args, s_find_env(self, &names)));
-    TT_TRY(s_blame(self->config, "algorithm.name", tt_setup_find_algorithm(&self->algorithm, names.algorithm.name)));
-    if (tt_env_is_object(names.env)) {
-        char *origin = tt_strdup(tt_config_origin(self->config, "env"));
-        tt_config_put(self->config, "env", names.env, origin);
-        free(origin);
-    }
-    if (!names.name[0]) {
-        s_default_name(&names);
-        tt_config_put(self->config, "name", names.name, "env");
-    }
-    return s_blame_env(self, &names.env_args, s_put_space(self->config, self->env, names.stack.frames));
+    if (!gym_is(names.env))
+        return s_resolve_env(self, &names);
+    leftovers_watch();
+    const tt_status_t status = s_resolve_env(self, &names);
+    leftovers_end();
+    return status;
 }
 
 /*  ---- the rest ---- */

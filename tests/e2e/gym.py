@@ -180,6 +180,17 @@ def test_what_is_missing(world):
     world.await_empty()
 
 
+def test_simulators_that_it_leaves(world):
+    """What an environment started in a session of its own ends with the command that played, and with a run."""
+    env = "gym:tt_gym_envs:TTLeaves-v0"
+    config = world.config(f"env: {{id: '{env}', workers: 1}}\nnum_envs: 2\nnum_steps: 32\nstop: {{env_steps: 128}}\n")
+    for args in (("check", config), ("run", config, "--run-dir", "run", "--quiet"), ("eval", "run", "--episodes", 2),
+                 ("bench", "envs", env, "-n", 2, "-s", "0.01"), ("envs", env)):
+        done = world.tutti(*args)
+        equal(done.returncode, 0, f"{args}: {done.stderr}")
+        equal(world.processes(), {}, f"left of {args}")
+
+
 def test_few_files(world):
     done = subprocess.run(["sh", "-c", 'ulimit -n 12; exec "$0" "$@"', TUTTI, "envs", "gym:CartPole-v1"], env=world.env, cwd=world.path,
                           capture_output=True, text=True, timeout=60, check=False)
@@ -542,7 +553,7 @@ def test_learns(world):
     check(summary["return_mean"] >= 475, f"return {summary['return_mean']}")
 
 
-main(test_what_an_env_must_not_do, test_where_it_stood, test_either_env_of_a_worker, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_few_files, test_active_environments,
+main(test_what_an_env_must_not_do, test_where_it_stood, test_either_env_of_a_worker, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_simulators_that_it_leaves, test_few_files, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
      test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_a_new_collector_warms_up, test_killed_in_a_move,
      test_what_does_not_close, test_workers_without_envs, test_another_interpreter_where_nothing_is_saved,

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -256,6 +257,15 @@ class Gate(CartPoleEnv):
         super().__init__()
 
 
+class Leaves(CartPoleEnv):
+    """Starts a simulator that is in nobody's process group, and never ends it."""
+
+    def reset(self, *, seed=None, options=None):
+        subprocess.Popen(["sleep", "1000"], start_new_session=True)  # pylint: disable=consider-using-with
+        return super().reset(seed=seed, options=options)
+
+
+gymnasium.register("TTLeaves-v0", entry_point=Leaves, max_episode_steps=20)
 gymnasium.register("TTZoo-v0", entry_point=Zoo)
 gymnasium.register("TTGate-v0", entry_point=Gate, max_episode_steps=500)
 gymnasium.register("TTArgs-v0", entry_point=Args)
