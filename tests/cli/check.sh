@@ -50,7 +50,7 @@ expect 0 'name: Breakout-v1 # env' "$TUTTI" check minatar.yaml
 expect 0 'obs: "bool[10, 10, 4]" # environment MinAtar/Breakout-v1' "$TUTTI" check MinAtar/Breakout-v1
 expect 66 "did you mean 'MinAtar/Breakout-v1'" "$TUTTI" check MinAtar/Brekout-v1
 expect 78 "did you mean 'MinAtar/Breakout-v1'" "$TUTTI" check typo.yaml
-expect 66 'MinAtar2/Breakout-v1: No such file' "$TUTTI" check MinAtar2/Breakout-v1
+expect 66 "did you mean 'MinAtar/Breakout-v1'" "$TUTTI" check MinAtar2/Breakout-v1
 
 # a value and advantages
 printf 'env: CartPole-v1\nalgorithm: {name: dqn, dueling: true}\nnetwork: {hidden: [16, 8]}\nstop: {env_steps: 50k}\n' >dueling.yaml
@@ -226,7 +226,7 @@ expect 78 "no algorithm 'trpo'; nearest in kind is 'ppo', proximal policy optimi
     "$TUTTI" check good.yaml --set algorithm.name=trpo
 expect 78 "--set: algorithm.name: no algorithm 'APPO'; here it is ppo with algorithm.vtrace: true and a lag above 0" "$TUTTI" check good.yaml --set algorithm.name=APPO
 expect 78 "here it is called 'algorithm.vtrace_c'" "$TUTTI" check good.yaml --set algorithm.name=impala --set algorithm.c_clip_ratio=1
-expect 78 "no algorithm 'DDPG'; nearest in kind is 'td3', " "$TUTTI" check good.yaml --set algorithm.name=DDPG
+expect 78 "no algorithm 'DDPG'; here it is td3 with algorithm.policy_delay: 1" "$TUTTI" check good.yaml --set algorithm.name=DDPG
 expect 78 "no algorithm 'tqc'; nearest in kind is 'sac', " "$TUTTI" check good.yaml --set algorithm.name=tqc
 expect 66 "no algorithm 'Rainbow'; nearest in kind is 'dqn', " "$TUTTI" algorithms Rainbow
 expect 66 "no algorithm 'PPO' (did you mean 'ppo'?)" "$TUTTI" algorithms PPO
