@@ -20,6 +20,8 @@ typedef enum {
         9, /* who learns: who = set * 2^16 + tensor number, counter = optimiser step * 2^20 + k-th draw */
     TT_STREAM_DRAW =
         10, /* a loss that draws: who = position in the minibatch, counter = optimiser step * 2^16 + k-th draw */
+    TT_STREAM_SHIFT =
+        11, /* of pictures: who = position in the minibatch, counter = optimiser step; words: (y, x) of TT_AT, of TT_NEXT */
     TT_STREAM_TEST = 255
 } tt_rng_stream_t;
 
