@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "common/base/shift.h"
 #include "common/base/stack.h"
 #include "common/base/status.h"
 
@@ -86,11 +87,13 @@ typedef struct {
     const tt_stack_t *stack; /* NULL, or of one frame: a row is a frame          */
     const uint32_t *place;   /* [count][frames], oldest first                    */
     const tt_scale_t *scale; /* NULL: as they are                                */
+    const tt_shift_t *shift; /* of what came of that, row by row; NULL: it stays */
     size_t count;
 } tt_stored_t;
 
 /*  The table consists of these now; all that is named is borrowed until the next sync. The store lives as long as the table has its rows.
- *  TT_INVALID: frames or rows of another size than store and table have. Late: a place that the store does not have. */
+ *  TT_INVALID: frames or rows of another size than store and table have; a shift of what is no whole part of a stack, or of some of the floats
+ *  that are scaled together. Late: a place that the store does not have. */
 tt_status_t tt_table_put_stored(tt_table_t *self, tt_stream_t *stream, const tt_stored_t *from);
 
 /*  Bytes that are free in memory of the device's own, where what it keeps need not be sent again; 0: it computes in the host's. */

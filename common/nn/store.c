@@ -96,12 +96,55 @@ static tt_status_t s_check_scale(const tt_table_t *table, const tt_stored_t *fro
     return TT_OK;
 }
 
+/*  Is what is shifted there: a part of the stack, or anything of a frame that is a row? */
+static bool s_picture_fits(const tt_table_t *table, const tt_stored_t *from)
+{
+    const tt_shift_t *shift = from->shift;
+    const uint32_t frames = tt_stored_frames(from);
+    const size_t bytes = tt_shift_bytes(shift);
+    if (!bytes || shift->planes % frames)
+        return false;
+    if (frames == 1)
+        return shift->at <= table->bytes && bytes <= table->bytes - shift->at;
+    for (uint32_t p = 0; p < from->stack->parts; p++)
+        if (from->stack->part[p].to == shift->at)
+            return (size_t)from->stack->part[p].bytes * frames == bytes;
+    return false;
+}
+
+/*  Its floats are scaled as one run, or not at all. */
+static bool s_run_keeps(const tt_stored_t *from, const tt_stored_runs_t *runs, uint32_t r)
+{
+    const tt_shift_t *shift = from->shift;
+    const size_t at = runs->run[r].at, bytes = runs->run[r].count * sizeof(float), frames = tt_stored_frames(from);
+    const size_t end = at + (frames - 1) * runs->run[r].step + bytes;
+    return (at == shift->at && bytes * frames == tt_shift_bytes(shift) && shift->place % sizeof(float) == 0) ||
+           end <= shift->at || at >= shift->at + tt_shift_bytes(shift);
+}
+
+static tt_status_t s_check_shift(const tt_table_t *table, const tt_stored_t *from)
+{
+    const tt_shift_t *shift = from->shift;
+    tt_stored_runs_t runs;
+    bool fits = s_picture_fits(table, from);
+    tt_stored_runs(from, &runs);
+    for (uint32_t r = 0; fits && r < runs.runs; r++)
+        fits = s_run_keeps(from, &runs, r);
+    if (!fits)
+        return tt_err(TT_INVALID,
+            "a picture of %u x %u x %u x %u bytes at byte %u, of %u frames, is no part of rows of %zu", shift->planes,
+            shift->height, shift->width, shift->place, shift->at, tt_stored_frames(from), table->bytes);
+    return TT_OK;
+}
+
 tt_status_t tt_table_put_stored(tt_table_t *self, tt_stream_t *stream, const tt_stored_t *from)
 {
     const tt_work_t work = {.kind = TT_WORK_STORED, .stored = {self, *from}};
     TT_TRY(s_check_rows(self, from));
     if (from->scale)
         TT_TRY(s_check_scale(self, from));
+    if (from->shift)
+        TT_TRY(s_check_shift(self, from));
     TT_TRY(self->device->ops->queue(stream, &work));
     self->count = from->count;
     self->side_by_side = true;

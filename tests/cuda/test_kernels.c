@@ -5,6 +5,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/base/scale.h"
+#include "common/base/shift.h"
 #include "common/base/stack.h"
 #include "common/base/vmath.h"
 #include "common/nn/cpu/cpu.h"
@@ -144,6 +145,74 @@ static void test_stack(void **state)
     card_each(s_stack, 24);
 }
 
+/*  Pictures between what stays, in frames and rows. By seed all of it is a multiple of 4, place by place or not; or one thing is not. */
+static cuda_shift_t s_shift_of(uint32_t seed, uint32_t *planes)
+{
+    enum { PICTURE, FRAME, ROW, FROM, TO, THINGS };
+    const uint32_t odd = seed % 3 ? THINGS : seed / 3 % THINGS;
+    cuda_shift_t job = {.count = seed % 7 ? ops_pick(seed, 3, 1, 40) : 0,
+        .frames = ops_pick(seed, 0, 1, 4),
+        .height = odd == PICTURE ? 5 : ops_pick(seed, 1, 1, 7),
+        .width = odd == PICTURE ? 3 : (seed % 3 == 2 ? 1 : 4) * ops_pick(seed, 2, 1, 6),
+        .place = odd == PICTURE ? 1 : (seed % 3 == 2 ? 4 : 1) * ops_pick(seed, 4, 1, 3),
+        .from = 4 * ops_pick(seed, 5, 0, 3) + (odd == FROM),
+        .to = 4 * ops_pick(seed, 6, 0, 3) + (odd == TO)};
+    *planes = odd == PICTURE ? 1 : ops_pick(seed, 7, 1, 3);
+    job.bytes = *planes * job.height * job.width * job.place;
+    job.frame_bytes = (job.from + job.bytes + 3) / 4 * 4 + 4 * ops_pick(seed, 8, 0, 2) + (odd == FRAME);
+    job.row_bytes = (job.to + job.frames * job.bytes + 3) / 4 * 4 + 4 * ops_pick(seed, 9, 0, 2) + (odd == ROW);
+    return job;
+}
+
+static void s_shift(uint32_t seed)
+{
+    uint32_t planes;
+    cuda_shift_t job = s_shift_of(seed, &planes);
+    const uint32_t frames = ops_pick(seed, 10, 1, 20);
+    uint8_t *frame = tt_array0(frames, job.frame_bytes), *rows = tt_array0(job.count + 1, job.row_bytes),
+            *got = tt_array0(job.count + 1, job.row_bytes);
+    uint32_t *index = tt_array0((size_t)job.count * job.frames + 1, sizeof *index);
+    int8_t(*by)[2] = tt_array0(job.count + 1, sizeof *by);
+    const tt_shift_t moved = {.at = job.to,
+        .planes = planes * job.frames,
+        .height = job.height,
+        .width = job.width,
+        .place = job.place,
+        .by = (const int8_t(*)[2])by};
+    for (size_t i = 0; i < frames * job.frame_bytes; i++)
+        frame[i] = (uint8_t)ops_pick(seed, 20 + (uint32_t)i, 0, 255);
+    memset(rows, 7, job.count * job.row_bytes);
+    job.rows = card_put_bytes(rows, job.count * job.row_bytes);
+    for (uint32_t i = 0; i < job.count; i++) {
+        by[i][0] = (int8_t)((int)ops_pick(seed, 3000 + i, 0, 10) - 5);
+        by[i][1] = (int8_t)((int)ops_pick(seed, 4000 + i, 0, 10) - 5);
+        for (uint32_t k = 0; k < job.frames; k++) {
+            const uint32_t at = i * job.frames + k;
+            index[at] = ops_pick(seed, 5000 + at, 0, frames - 1);
+            memcpy(rows + i * job.row_bytes + job.to + k * job.bytes, frame + index[at] * job.frame_bytes + job.from,
+                job.bytes);
+        }
+        tt_shift_row(&moved, i, rows + i * job.row_bytes);
+    }
+    job.frame = card_put_bytes(frame, frames * job.frame_bytes);
+    job.index = card_put_u32(index, (size_t)job.count * job.frames);
+    job.by = (const int8_t *)card_put_bytes((const uint8_t *)by, job.count * sizeof *by);
+    cuda_shift(card_stream(), &job);
+    card_get_bytes(got, job.rows, job.count * job.row_bytes);
+    assert_memory_equal(got, rows, job.count * job.row_bytes);
+    free(got);
+    free(frame);
+    free(rows);
+    free(index);
+    free(by);
+}
+
+static void test_shift(void **state)
+{
+    (void)state;
+    card_each(s_shift, 45);
+}
+
 /*  Doubles on the card, at a multiple of 8. */
 static const double *s_put_doubles(const double *numbers, uint32_t count)
 {
@@ -155,6 +224,31 @@ static const double *s_put_doubles(const double *numbers, uint32_t count)
 }
 
 enum { SCALED_MAX = 24 };
+
+/*  In every third case one of the runs is a picture of two lines, or of one, that was moved before. */
+static void s_scale_moved(uint32_t seed, cuda_scale_t *job)
+{
+    const uint32_t r = seed / 3 % job->runs, count = job->run[r].count;
+    int8_t by[2 * 40];
+    if (seed % 3)
+        return;
+    for (uint32_t i = 0; i < 2 * job->count; i++)
+        by[i] = (int8_t)((int)ops_pick(seed, 600 + i, 0, 4) - 2);
+    job->moved.run = r;
+    job->moved.numbers = count % 4 ? 1 : 2;
+    job->moved.height = count % 2 ? 1 : 2;
+    job->moved.width = count / job->moved.height / job->moved.numbers;
+    job->by = (const int8_t *)card_put_bytes((const uint8_t *)by, 2 * job->count);
+}
+
+/*  Which of a run's means is that of its float e, of row i. */
+static uint32_t s_mean_of(const cuda_scale_t *job, const int8_t *by, uint32_t i, uint32_t r, uint32_t e)
+{
+    if (!by || r != job->moved.run)
+        return job->run[r].first + e;
+    return job->run[r].first +
+           tt_shift_from(e, job->moved.height, job->moved.width, job->moved.numbers, by[2 * i], by[2 * i + 1]);
+}
 
 /*  Runs of floats in rows of several frames each, with others between them that stay as they are. */
 static void s_scale(uint32_t seed)
@@ -186,12 +280,18 @@ static void s_scale(uint32_t seed)
     job.index = card_put_u32(index, (size_t)job.count * job.frames);
     job.mean = s_put_doubles(mean, floats);
     job.inv = s_put_doubles(inv, floats);
+    s_scale_moved(seed, &job);
+    int8_t by[2 * 40];
+    if (job.by)
+        card_get_bytes(by, job.by, 2 * job.count);
     cuda_scale(card_stream(), &job);
     for (uint32_t i = 0; i < job.count * job.frames; i++)
         for (uint32_t r = 0; index[i] != job.but && r < job.runs; r++) {
             float *x = numbers + i / job.frames * row + (job.run[r].at + i % job.frames * job.run[r].step) / 4;
-            for (uint32_t e = 0; e < job.run[r].count; e++)
-                x[e] = tt_scaled(x[e], mean[job.run[r].first + e], inv[job.run[r].first + e], job.clip);
+            for (uint32_t e = 0; e < job.run[r].count; e++) {
+                const uint32_t of = s_mean_of(&job, job.by ? by : NULL, i / job.frames, r, e);
+                x[e] = tt_scaled(x[e], mean[of], inv[of], job.clip);
+            }
         }
     card_assert(numbers, there, (size_t)job.count * row, "scaled rows");
     free(numbers);
@@ -661,6 +761,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_shift),
         cmocka_unit_test(test_scale),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_means),

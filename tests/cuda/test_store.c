@@ -57,6 +57,32 @@ static void numbers_go_over_alone(void **state)
     free(frames);
 }
 
+/*  With how far each row is moved: still one copy, and one more launch, for the picture. */
+static void shifts_go_with_them(void **state)
+{
+    enum { ROWS = 32, FRAMES = 3, SIDE = 20, PLACES = 40 };
+    static const tt_stack_t stack = {
+        .frames = FRAMES, .parts = 2, .part = {{0, 0, SIDE * SIDE}, {SIDE * SIDE, FRAMES * SIDE * SIDE, 8}}};
+    const place_t *place = *state;
+    uint32_t list[ROWS * FRAMES] = {0};
+    int8_t by[ROWS][2] = {{0}};
+    tt_store_t *store;
+    tt_table_t *table;
+    assert_ok(tt_store_new(&store, place->device, SIDE * SIDE + 8, PLACES));
+    assert_ok(tt_table_new(&table, place->device, (SIDE * SIDE + 8) * FRAMES));
+    const simt_count_t before = simt_count();
+    const tt_shift_t shift = {
+        .planes = FRAMES, .height = SIDE, .width = SIDE, .place = 1, .by = (const int8_t(*)[2])by};
+    const tt_stored_t from = {.store = store, .stack = &stack, .place = list, .shift = &shift, .count = ROWS};
+    assert_ok(tt_table_put_stored(table, place->stream, &from));
+    assert_ok(tt_stream_sync(place->stream));
+    assert_int_equal(simt_count().up - before.up, sizeof list + sizeof by);
+    assert_int_equal(simt_count().copies - before.copies, 1);
+    assert_int_equal(simt_count().kernels - before.kernels, 2);
+    tt_table_destroy(&table);
+    tt_store_destroy(&store);
+}
+
 /*  More than is staged at once, and not a whole number of pieces. */
 static void a_large_put(void **state)
 {
@@ -101,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(rows_of_frames, open_card, close_card),
         cmocka_unit_test_setup_teardown(numbers_go_over_alone, open_card, close_card),
+        cmocka_unit_test_setup_teardown(shifts_go_with_them, open_card, close_card),
         cmocka_unit_test_setup_teardown(a_large_put, open_card, close_card),
         cmocka_unit_test_setup_teardown(no_room, open_card, close_card)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include "common/base/scale.h"
 
 /*  A frame: BYTES bytes, then FLOATS floats, and once more two floats. */
-enum { BYTES = 8, FLOATS = 5, MORE = 2, FRAME = BYTES + 4 * (FLOATS + MORE), PLACES = 23, ROWS = 37 };
+enum { BYTES = 8, FLOATS = 6, MORE = 2, FRAME = BYTES + 4 * (FLOATS + MORE), PLACES = 23, ROWS = 37 };
 enum { OUTS_MAX = (BYTES + FLOATS + MORE) * TT_STACK_MAX };
 
 typedef struct {
@@ -18,6 +18,9 @@ typedef struct {
     tt_store_t *store;
     uint32_t list[ROWS * TT_STACK_MAX];
     double mean[FLOATS + MORE], inv[FLOATS + MORE];
+    bool moves; /* is the picture shifted? */
+    tt_shift_t shift;
+    int8_t by[ROWS][2];
     union {
         float align;
         uint8_t at[PLACES][FRAME];
@@ -97,7 +100,33 @@ static tt_scale_t s_scale(const world_t *w)
 
 static tt_stored_t s_stored(const world_t *w, const tt_scale_t *scale)
 {
-    return (tt_stored_t){.store = w->store, .stack = &w->stack, .place = w->list, .scale = scale, .count = ROWS};
+    return (tt_stored_t){.store = w->store,
+        .stack = &w->stack,
+        .place = w->list,
+        .scale = scale,
+        .shift = w->moves ? &w->shift : NULL,
+        .count = ROWS};
+}
+
+static uint32_t s_nearest(uint32_t place, int8_t by, uint32_t count)
+{
+    const int at = (int)place + by;
+    return at < 0 ? 0 : at < (int)count ? (uint32_t)at : count - 1;
+}
+
+/*  The picture of row r, place by place. */
+static void s_move(const world_t *w, uint32_t r, uint8_t *row)
+{
+    const tt_shift_t *shift = &w->shift;
+    uint8_t was[TT_STACK_MAX * FRAME];
+    memcpy(was, row, sizeof was);
+    for (uint32_t line = 0; line < shift->planes * shift->height; line++)
+        for (uint32_t x = 0; x < shift->width; x++) {
+            const uint32_t y = line % shift->height, from_y = line - y + s_nearest(y, w->by[r][0], shift->height),
+                           from_x = s_nearest(x, w->by[r][1], shift->width);
+            memcpy(row + shift->at + (line * shift->width + x) * shift->place,
+                was + shift->at + (from_y * shift->width + from_x) * shift->place, shift->place);
+        }
 }
 
 /*  A frame as a row shows it. */
@@ -124,6 +153,8 @@ static void s_expect(const world_t *w, const tt_scale_t *scale, uint32_t r, floa
         memcpy(row, frame[0], FRAME);
     else
         tt_stack_row(&w->stack, list, row);
+    if (w->moves)
+        s_move(w, r, row);
     for (uint32_t b = 0; b < BYTES * w->frames; b++)
         *out++ = row[b];
     memcpy(out, row + BYTES * w->frames, sizeof(float) * (FLOATS + MORE) * w->frames);
@@ -162,6 +193,56 @@ static void s_check_rows(const place_t *place, uint32_t frames)
         if (turn != 1) /* at first all is zeros but some */
             s_put(&w, turn ? 0 : 4, turn ? PLACES : 3, turn);
         s_choose(&w, turn);
+        assert_ok(tt_table_put_stored(w.table, place->stream, &from));
+        s_assert_rows(&w, by);
+    }
+    s_close(&w);
+}
+
+/*  Which part is a picture, and of what, in a frame. */
+typedef struct {
+    uint32_t part, planes, height, width, place;
+} picture_t;
+
+static void s_set_picture(world_t *w, const picture_t *picture)
+{
+    w->moves = true;
+    w->shift = (tt_shift_t){.at = w->stack.part[picture->part].to,
+        .planes = picture->planes * w->frames,
+        .height = picture->height,
+        .width = picture->width,
+        .place = picture->place,
+        .by = (const int8_t(*)[2])w->by};
+}
+
+/*  Some rows stay, some go farther than the picture is wide. */
+static void s_choose_shifts(world_t *w, uint32_t turn)
+{
+    for (uint32_t r = 0; r < ROWS; r++) {
+        w->by[r][0] = (int8_t)((int)((r * 5 + turn) % 9) - 4);
+        w->by[r][1] = (int8_t)((int)((r / 3 + turn * 2) % 7) - 3);
+    }
+    w->by[1][0] = w->by[1][1] = 0;
+}
+
+/*  Pictures of bytes and floats, of one and of several numbers a place, before, between and behind what stays; scaled and not. */
+static void s_check_shifts(const place_t *place, uint32_t frames)
+{
+    static const picture_t pictures[] = {{0, 1, 2, 4, 1}, {0, 2, 2, 2, 1}, {0, 1, 2, 2, 2}, {0, 1, 1, 2, 4},
+        {1, 1, 2, 3, 4}, {1, 2, 3, 1, 4}, {1, 1, 3, 1, 8}, {2, 1, 1, 2, 4}};
+    static world_t w;
+    s_open(&w, place, frames);
+    s_put(&w, 0, PLACES, frames);
+    tt_scale_t scale = s_scale(&w);
+    scale.runs = 2;
+    scale.run[0] = (__typeof__(scale.run[0])){BYTES, FLOATS};
+    scale.run[1] = scale.run[2];
+    for (uint32_t turn = 0; turn < 2 * TT_COUNT(pictures); turn++) {
+        const tt_scale_t *by = turn % 2 ? &scale : NULL;
+        s_set_picture(&w, &pictures[turn / 2]);
+        s_choose(&w, turn);
+        s_choose_shifts(&w, turn);
+        const tt_stored_t from = s_stored(&w, by);
         assert_ok(tt_table_put_stored(w.table, place->stream, &from));
         s_assert_rows(&w, by);
     }
@@ -229,7 +310,7 @@ static void s_check_refusals(const place_t *place)
     tt_scale_t scale = s_scale(&w);
     from = s_stored(&w, &scale);
     scale.run[1].count++;
-    s_assert_refused(&w, &from, "floats at bytes 16 to 32");
+    s_assert_refused(&w, &from, "floats at bytes 16 to 36");
     scale.run[1].count--;
     scale.run[0] = (__typeof__(scale.run[0])){BYTES + 2, 1};
     s_assert_refused(&w, &from, "floats at byte");
@@ -239,10 +320,55 @@ static void s_check_refusals(const place_t *place)
     s_close(&w);
 }
 
+/*  A picture with one thing wrong. */
+static void s_refuse_picture(world_t *w, const tt_scale_t *scale, picture_t picture, uint32_t at)
+{
+    s_set_picture(w, &picture);
+    w->shift.at += at;
+    const tt_stored_t from = s_stored(w, scale);
+    s_assert_refused(w, &from, "is no part of rows");
+}
+
+static void s_check_refused_shifts(const place_t *place, uint32_t frames)
+{
+    static world_t w;
+    s_open(&w, place, frames);
+    s_put(&w, 0, PLACES, 0);
+    s_choose(&w, 0);
+    s_choose_shifts(&w, 0);
+    tt_scale_t scale = s_scale(&w); /* two runs in the part of floats */
+    s_refuse_picture(&w, NULL, (picture_t){0, 1, 0, 4, 1}, 0);
+    s_refuse_picture(&w, NULL, (picture_t){2, 1, 1, 3, 4}, 0);
+    s_refuse_picture(&w, NULL, (picture_t){2, 1, 1, 2, 4}, 4);
+    s_refuse_picture(&w, NULL, (picture_t){0, 1, 2, 4, 1}, UINT32_MAX);
+    s_refuse_picture(&w, &scale, (picture_t){1, 1, 2, 3, 4}, 0);
+    scale.runs = 1; /* the one that begins with the picture */
+    s_refuse_picture(&w, &scale, (picture_t){1, 1, 2, 3, 4}, 0);
+    scale.run[0].count = FLOATS; /* whole, but two to each of its places */
+    s_refuse_picture(&w, &scale, (picture_t){1, 1, 2, 6, 2}, 0);
+    if (frames > 1)
+        s_refuse_picture(&w, NULL, (picture_t){0, 1, 2, 3, 1}, 0);
+    w.shift.planes = 1; /* of no frame more than of another */
+    w.shift.height = 2;
+    w.shift.width = 2 * frames;
+    w.shift.place = 2;
+    const tt_stored_t from = s_stored(&w, NULL);
+    if (frames > 1)
+        s_assert_refused(&w, &from, "is no part of rows");
+    w.moves = false;
+    const tt_stored_t fine = s_stored(&w, NULL);
+    assert_ok(tt_table_put_stored(w.table, place->stream, &fine));
+    s_assert_rows(&w, NULL);
+    s_close(&w);
+}
+
 void store_check(const place_t *place)
 {
-    for (uint32_t frames = 1; frames <= 4; frames++)
+    for (uint32_t frames = 1; frames <= 4; frames++) {
         s_check_rows(place, frames);
+        s_check_shifts(place, frames);
+        s_check_refused_shifts(place, frames);
+    }
     s_check_order(place);
     s_check_refusals(place);
 }

@@ -67,6 +67,8 @@ tt_status_t cpu_stored(const tt_work_t *work)
         for (uint32_t k = 0; from->scale && k < frames; k++)
             if (place[k] != from->scale->but)
                 s_scale(from->scale, &runs, k, row);
+        if (from->shift)
+            tt_shift_row(from->shift, i, row);
     }
     table->rows = table->copy;
     table->row = NULL;

@@ -151,8 +151,23 @@ typedef struct {
 } cuda_stack_t;
 void cuda_stack(cudaStream_t stream, const cuda_stack_t *job);
 
+/*  One part of such rows, which is a picture, [bytes / (height width place)][height][width][place] in a frame: each row's is moved by its
+ *  own (y, x) of by[count][2] as it is made (tt_shift_from). */
+typedef struct {
+    uint32_t count, frames;
+    const uint8_t *frame;
+    size_t frame_bytes, row_bytes;
+    const uint32_t *index;    /* [count][frames] */
+    uint32_t from, to, bytes; /* of a part, as above */
+    uint32_t height, width, place;
+    const int8_t *by;
+    uint8_t *rows;
+} cuda_shift_t;
+void cuda_shift(cudaStream_t stream, const cuda_shift_t *job);
+
 /*  Floats of rows that were made of frames, normalised where they stand (tt_scaled). Run p of frame k has `count` floats from byte
- *  at + k step of a row on; their means and the others are those from `first` on. */
+ *  at + k step of a row on; their means and the others are those from `first` on, by where a float stood in its frame: of a picture that
+ *  was moved, somewhere else. */
 typedef struct {
     uint32_t count, frames, runs;
     uint8_t *rows;
@@ -164,6 +179,10 @@ typedef struct {
     struct {
         uint32_t at, step, first, count;
     } run[TT_PARTS_MAX];
+    const int8_t *by; /* of rows, as above; NULL: nothing was moved */
+    struct {
+        uint32_t run, height, width, numbers; /* that run is the picture, with so many floats a place */
+    } moved;
 } cuda_scale_t;
 void cuda_scale(cudaStream_t stream, const cuda_scale_t *job);
 

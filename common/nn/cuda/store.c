@@ -32,11 +32,12 @@ tt_status_t cuda_store(cuda_device_t *device, const tt_work_t *work)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------- */
 
-/*  What goes up for a table: means and the others first, then places. */
+/*  What goes up for a table: means and the others first, then places, then how far rows are moved. */
 typedef struct {
     const tt_stored_t *from;
     uint32_t frames, floats; /* of a row; of a frame, that are scaled */
     size_t listed;           /* places                                */
+    size_t moves;            /* bytes                                 */
 } up_t;
 
 static up_t s_up(const tt_stored_t *from)
@@ -45,12 +46,13 @@ static up_t s_up(const tt_stored_t *from)
     for (uint32_t r = 0; from->scale && r < from->scale->runs; r++)
         up.floats += from->scale->run[r].count;
     up.listed = tt_mul(from->count, up.frames);
+    up.moves = from->shift ? tt_mul(from->count, sizeof *from->shift->by) : 0;
     return up;
 }
 
 static size_t s_bytes(const up_t *up)
 {
-    return 2 * (size_t)up->floats * sizeof(double) + up->listed * sizeof(uint32_t);
+    return 2 * (size_t)up->floats * sizeof(double) + up->listed * sizeof(uint32_t) + up->moves;
 }
 
 static tt_status_t s_send(cuda_device_t *device, const up_t *up)
@@ -63,6 +65,8 @@ static tt_status_t s_send(cuda_device_t *device, const up_t *up)
         memcpy((char *)stage + half, up->from->scale->inv, half);
     }
     memcpy((char *)stage + 2 * half, up->from->place, up->listed * sizeof(uint32_t));
+    if (up->moves)
+        memcpy((char *)stage + s_bytes(up) - up->moves, up->from->shift->by, up->moves);
     return cuda_said(device,
         cudaMemcpyAsync(device->frames.memory, stage, s_bytes(up), cudaMemcpyHostToDevice, device->work),
         "a copy of places to the card");
@@ -71,6 +75,45 @@ static tt_status_t s_send(cuda_device_t *device, const up_t *up)
 static const uint32_t *s_places(const cuda_device_t *device, const up_t *up)
 {
     return (const uint32_t *)(const void *)((const double *)device->frames.memory + 2 * (size_t)up->floats);
+}
+
+static const int8_t *s_moves(const cuda_device_t *device, const up_t *up)
+{
+    return up->moves ? (const int8_t *)(s_places(device, up) + up->listed) : NULL;
+}
+
+/*  What of the rows is moved, and no longer of what is copied: of the only frame's only part what is before and behind it stays. */
+static void s_move_rows(cuda_device_t *device, const up_t *up, cuda_stack_t *stack)
+{
+    const tt_shift_t *shift = up->from->shift;
+    const uint32_t bytes = (uint32_t)(tt_shift_bytes(shift) / up->frames);
+    cuda_shift_t job = {.count = stack->count,
+        .frames = stack->frames,
+        .frame = stack->frame,
+        .frame_bytes = stack->frame_bytes,
+        .row_bytes = stack->row_bytes,
+        .index = stack->index,
+        .from = shift->at,
+        .to = shift->at,
+        .bytes = bytes,
+        .height = shift->height,
+        .width = shift->width,
+        .place = shift->place,
+        .by = s_moves(device, up),
+        .rows = stack->rows};
+    for (uint32_t p = 0; up->frames > 1 && p < stack->parts; p++)
+        if (stack->part[p].to == shift->at) {
+            job.from = stack->part[p].from;
+            stack->part[p] = stack->part[--stack->parts];
+        }
+    if (up->frames == 1) {
+        const uint32_t end = shift->at + bytes;
+        stack->parts = 2;
+        stack->part[0].bytes = shift->at;
+        stack->part[1].from = stack->part[1].to = end;
+        stack->part[1].bytes = (uint32_t)stack->frame_bytes - end;
+    }
+    cuda_shift(device->work, &job);
 }
 
 /*  A frame without a stack is one part of one. */
@@ -88,7 +131,23 @@ static void s_make_rows(cuda_device_t *device, const up_t *up, const tt_table_t 
         .rows = table->copy};
     if (up->frames > 1)
         cuda_stack_parts(&job, up->from->stack);
+    if (up->moves)
+        s_move_rows(device, up, &job);
     cuda_stack(device->work, &job);
+}
+
+/*  Of the run that is the picture; behind the last one if none is. */
+static void s_say_moved(const cuda_device_t *device, const up_t *up, cuda_scale_t *job)
+{
+    const tt_shift_t *shift = up->from->shift;
+    uint32_t r = 0;
+    while (r < job->runs && job->run[r].at != shift->at)
+        r++;
+    job->by = s_moves(device, up);
+    job->moved.run = r;
+    job->moved.height = shift->height;
+    job->moved.width = shift->width;
+    job->moved.numbers = shift->place / (uint32_t)sizeof(float);
 }
 
 static void s_scale_rows(cuda_device_t *device, const up_t *up, const tt_table_t *table)
@@ -114,6 +173,8 @@ static void s_scale_rows(cuda_device_t *device, const up_t *up, const tt_table_t
         job.run[r].count = runs.run[r].count;
         first += runs.run[r].count;
     }
+    if (up->moves)
+        s_say_moved(device, up, &job);
     cuda_scale(device->work, &job);
 }
 
