@@ -124,6 +124,7 @@ typedef struct {
     uint64_t capacity;       /* logical bytes of rows that are kept                              */
     uint32_t ahead;          /* steps of an n-step return, at most                               */
     uint32_t units;          /* of a step                                                        */
+    uint32_t shift;          /* places by which pictures are shifted at random, at most; 0: none; no sequences */
     uint32_t length;         /* rows of a sequence that are trained on; 0: units are rows        */
     uint32_t burn;           /* rows before them, from which the network gets what it remembers  */
     float eta;               /* |error| of a sequence: so much of its rows' largest, the rest of their mean */

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include "learner/shelf.h"
+#include "learner/shift.h"
 
 struct memory {
     replay_cfg_t cfg;
@@ -12,6 +14,7 @@ struct memory {
     replay_sample_t sample;
     tt_norm_t *norm; /* of observations; NULL: they are as they are */
     float clip;
+    shift_t *shift;       /* of pictures; NULL: they are as they are             */
     shelf_t *shelf;       /* NULL: frames are on the host alone                  */
     tt_stream_t *stream;  /* for what is put there                               */
     uint64_t shown;       /* batches before it are on the shelf                  */
@@ -63,6 +66,10 @@ tt_status_t memory_new(
     if (train->normalize.obs)
         self->norm = tt_norm_new(columns->scaled);
     self->clip = train->normalize.clip_obs;
+    if (feed->shift) {
+        const tt_net_spec_t net = tt_train_net(train, columns);
+        self->shift = shift_new(&net, train->seed, feed->units, feed->shift);
+    }
     if (feed->length) {
         sequences_init(&self->sequences, &self->cfg, feed->units);
         self->found = tt_array0(feed->units, sizeof *self->found);
@@ -81,6 +88,7 @@ void memory_destroy(memory_t **self_p)
     memory_t *self = *self_p;
     if (!self)
         return;
+    shift_destroy(&self->shift);
     shelf_destroy(&self->shelf);
     replay_destroy(&self->replay);
     tt_norm_destroy(&self->norm);
@@ -225,6 +233,8 @@ tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **
 {
     TT_TRY(s_follow(self));
     TT_TRY(replay_sample(self->replay, total, self->feed.units, s_beta(self), &self->sample));
+    if (self->shift)
+        shift_draw(self->shift, total);
     *out = &self->sample;
     return TT_OK;
 }
@@ -239,6 +249,8 @@ static void s_gather(memory_t *self, uint32_t lo, uint32_t hi, int frame)
         self->view.rows[frame] = *obs = tt_aligned0(tt_mul(self->feed.units, row));
     replay_gather_scaled(
         self->replay, self->sample.unit + lo, hi - lo, s_of[frame], self->norm, self->clip, *obs + lo * row);
+    if (self->shift)
+        shift_rows(self->shift, (tt_frame_t)frame, lo, hi, *obs, row);
 }
 
 /*  Rows of the replay, from `at` on of the table. */
@@ -274,17 +286,21 @@ static const compute_units_t *s_sequences(memory_t *self, uint32_t lo, uint32_t 
     return &self->view;
 }
 
+static void s_lend(memory_t *self, uint32_t lo, uint32_t hi, int frame)
+{
+    tt_stored_t *stored = &self->view.stored[frame];
+    shelf_rows(self->shelf, self->replay, &(shelf_units_t){self->sample.unit, self->feed.units, lo, hi}, s_of[frame],
+        self->norm, self->clip, stored);
+    if (self->shift)
+        stored->shift = shift_of(self->shift, (tt_frame_t)frame);
+}
+
 const compute_units_t *memory_units(memory_t *self, uint32_t lo, uint32_t hi)
 {
     if (self->feed.length)
         return s_sequences(self, lo, hi);
-    for (int f = 0; f < TT_FRAMES; f++) {
-        if (self->shelf)
-            shelf_rows(self->shelf, self->replay, &(shelf_units_t){self->sample.unit, self->feed.units, lo, hi},
-                s_of[f], self->norm, self->clip, &self->view.stored[f]);
-        else
-            s_gather(self, lo, hi, f);
-    }
+    for (int f = 0; f < TT_FRAMES; f++)
+        (self->shelf ? s_lend : s_gather)(self, lo, hi, f);
     return &self->view;
 }
 

@@ -40,7 +40,8 @@ tt_status_t memory_scale(memory_t *self, const double *block);
 
 /*  The minibatch of step `total`, borrowed until the next draw; drawn again, the same. */
 tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **out);
-/*  The observations of the minibatch just drawn, of which positions lo .. hi-1 are read, normalised by what memory_scale was told last. */
+/*  The observations of the minibatch just drawn, of which positions lo .. hi-1 are read, normalised by what memory_scale was told last,
+ *  and pictures shifted as far as the feed says. */
 const compute_units_t *memory_units(memory_t *self, uint32_t lo, uint32_t hi);
 
 /*  What step `total` found by position, of sequences [length][units] (prioritised; else it is not read). Fails as replay_priorities does. */

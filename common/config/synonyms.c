@@ -208,6 +208,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"nstep", "algorithm.n_step", NULL},
     {"n_step_return", "algorithm.n_step", NULL},
     {"multi_step", "algorithm.n_step", NULL},
+    {"image_pad", "algorithm.random_shift", NULL},
     {"n_quantiles", "algorithm.quantiles", NULL},
     {"num_quantiles", "algorithm.quantiles", NULL},
     {"exploration_fraction", "algorithm.epsilon_steps", "in env steps: exploration_fraction times stop.env_steps"},

@@ -34,6 +34,7 @@ const tt_cfg_field_t dqn_fields[] = {
     {"algorithm.target_every", TT_CFG_U64, AT(target_every), "10000", 1, 1e15,
         .help = "env steps after which the target network follows", .resume = TT_CFG_GIVEN},
     OFF_POLICY_TAU("1"),
+    OFF_POLICY_RANDOM_SHIFT,
     OFF_POLICY_STEPS("100", "4"),
     {"algorithm.epsilon_start", TT_CFG_F64, AT(epsilon_start), "-1", -1, 1,
         .help = "probability of any choice at first; -1 = 1, or 0 where layers are noisy", .resume = TT_CFG_GIVEN},

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include "common/base/limits.h"
 #include "common/job/fit.h"
+#include "learner/shift.h"
 #include "learner/replay/stripes.h"
 
 #define BAD(key, ...) COMMON_BAD(config, key, __VA_ARGS__)
@@ -144,11 +145,49 @@ static tt_status_t s_check_normalize(const tt_config_t *config, const tt_train_c
     return TT_OK;
 }
 
+/*  Can what the encoder reads be shifted so far? */
+static tt_status_t s_check_picture(
+    const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, const tt_columns_t *columns)
+{
+    const tt_net_spec_t net = tt_train_net(train, columns);
+    tt_shift_t picture;
+    if (!shift_picture(&net, &picture))
+        return BAD("algorithm.random_shift",
+            "%" PRIu32
+            ", but no encoder reads a picture (network.encoder: %s): give it one that does, as nature, or set "
+            "this to 0",
+            cfg->random_shift, *train->network.encoder ? train->network.encoder : "none");
+    const uint32_t side = picture.height < picture.width ? picture.height : picture.width;
+    if (cfg->random_shift >= side)
+        return BAD("algorithm.random_shift",
+            "%" PRIu32 " pixels would leave nothing of a picture of %" PRIu32 " x %" PRIu32 ": at most %" PRIu32,
+            cfg->random_shift, picture.height, picture.width, side - 1);
+    return TT_OK;
+}
+
+static tt_status_t s_check_shift(const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg)
+{
+    tt_columns_t *columns = NULL;
+    if (!cfg->random_shift)
+        return TT_OK;
+    if (train->network.rnn != TT_RNN_NONE)
+        return BAD("algorithm.random_shift",
+            "%" PRIu32
+            ", but not with network.rnn (%s), which is trained on sequences: set it to 0, or network.rnn to none",
+            cfg->random_shift, tt_config_origin(config, "network.rnn"));
+    if (tt_train_columns(&columns, train) != TT_OK)
+        return TT_OK; /* no spaces that could be read: who has some is told of it elsewhere */
+    const tt_status_t status = s_check_picture(config, train, cfg, columns);
+    tt_columns_destroy(&columns);
+    return status;
+}
+
 tt_status_t off_policy_check(
     const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
 {
     TT_TRY(s_check_normalize(config, train));
     TT_TRY(s_check_steps(config, train, cfg, form));
+    TT_TRY(s_check_shift(config, train, cfg));
     return s_check_capacity(config, train, cfg, form);
 }
 
@@ -161,6 +200,7 @@ tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *c
         .burn = form.burn,
         .ahead = cfg->n_step,
         .units = cfg->batch_size,
+        .shift = cfg->random_shift,
         .save = cfg->save,
         .memory = (tt_memory_t)cfg->memory,
         .start = cfg->learning_starts,

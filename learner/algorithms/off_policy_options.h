@@ -3,6 +3,7 @@
  *
  *  Threads: read-only. */
 #pragma once
+#include "common/base/shift.h"
 #include "common/config/train.h"
 #include "learner/algorithm.h"
 #include "learner/algorithms/common_options.h"
@@ -14,7 +15,8 @@ typedef struct {
     uint64_t learning_starts; /* env steps   */
     uint32_t train_every, gradient_steps;
     float tau;
-    uint64_t capacity; /* transitions */
+    uint32_t random_shift; /* pixels */
+    uint64_t capacity;     /* transitions */
     bool save;
     int memory; /* tt_memory_t */
 } off_policy_cfg_t;
@@ -40,6 +42,14 @@ _Static_assert((uint64_t)OFF_POLICY_CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay h
     {                                                                                                 \
         "algorithm.tau", TT_CFG_F32, offsetof(off_policy_cfg_t, tau), DEFAULT, 1e-6, 1,               \
             .help = "how far target networks follow; 1 = to the trained ones", .resume = TT_CFG_GIVEN \
+    }
+
+#define OFF_POLICY_RANDOM_SHIFT                                                                                   \
+    {                                                                                                             \
+        "algorithm.random_shift", TT_CFG_U32, offsetof(off_policy_cfg_t, random_shift), "0", 0, TT_SHIFT_MAX,     \
+            .help = "shift the picture that the encoder reads by up to so many pixels each way, edges repeated, " \
+                    "whenever it is trained on (DrQ: 4); 0 = off",                                                \
+            .resume = TT_CFG_GIVEN                                                                                \
     }
 
 #define OFF_POLICY_STEPS(STARTS, EVERY)                                                                     \

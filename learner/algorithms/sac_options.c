@@ -14,6 +14,7 @@ const tt_cfg_field_t sac_fields[] = {
     OFF_POLICY_BATCH_SIZE("256"),
     OFF_POLICY_N_STEP,
     OFF_POLICY_TAU("0.005"),
+    OFF_POLICY_RANDOM_SHIFT,
     COMMON_ENTROPY_COEF(AT(entropy_coef), "1", TT_CFG_FIXED),
     {"algorithm.tune_entropy", TT_CFG_BOOL, AT(tune_entropy), "true",
         .help =

@@ -15,6 +15,7 @@ const tt_cfg_field_t td3_fields[] = {
     OFF_POLICY_BATCH_SIZE("256"),
     OFF_POLICY_N_STEP,
     OFF_POLICY_TAU("0.005"),
+    OFF_POLICY_RANDOM_SHIFT,
     {"algorithm.policy_delay", TT_CFG_U32, AT(policy_delay), "2", 1, TD3_DELAY_MAX,
         .help = "steps of the critics for one of the actor, behind which the target networks follow"},
     {"algorithm.target_noise", TT_CFG_F32, AT(target_noise), "0.2", 0, TT_SIGMA_MAX,

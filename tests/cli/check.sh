@@ -78,6 +78,7 @@ for set in learner.device=cpu replay.memory=host; do
     ! grep -q 'its frames' out || fail "$set: frames on a device: $(cat out)"
 done
 expect 78 "replay.memory: 'device' is not one of auto, host, both" "$TUTTI" check dueling.yaml --set replay.memory=device
+expect 78 "algorithm.random_shift: 4, but no encoder reads a picture (network.encoder: none)" "$TUTTI" check dueling.yaml --set algorithm.random_shift=4
 
 # one trunk for both
 for line in '# trunk 3 -> 8 relu: 32 parameters' '# actor trunk -> 1 means: 9 parameters' \

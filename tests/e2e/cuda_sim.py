@@ -112,6 +112,19 @@ def test_replay_memory(world):
         check(len(said) == there and all(f"frames are in the memory of {CARD}:0" in line for line in said), f"replay.memory={memory}: {said}")
 
 
+def test_random_shift(world):
+    """Pictures that are shifted on the host, and where rows are made: as learners on a CPU have them."""
+    text = (f"env: {{id: {PLUGINS}/catch_parts.so, stack: 2, stack_pad: zero}}\nnum_envs: 8\nnum_steps: 16\nlearner: {{shards: 4}}\n"
+            "network: {encoder: [conv 3 3x3 /2 relu, dense 8 relu]}\nnormalize: {obs: true}\nstop: {env_steps: 384}\n"
+            "algorithm: {name: dqn, learning_starts: 128, train_every: 32, epsilon_steps: 200, random_shift: 3}\nreplay: {capacity: 1k}\n")
+    config = world.config(text)
+    cpu = world.train(config, seed=3)
+    for memory, there in (("both", True), ("host", False)):
+        card = world.train(config, f"learner.device={CARD}", f"replay.memory={memory}", seed=3)
+        equal(card["weights_sha256"], cpu["weights_sha256"], f"weights of {CARD}, shifted, replay.memory={memory}")
+        equal(len(s_frames(card)), int(there), f"replay.memory={memory}")
+
+
 def test_recurrent(world):
     """Episodes begin in the middle of sequences; some shards have none; what is carried goes from batch to batch."""
     s_check(world, "CartPoleNoVel-v1", PPO, "{rnn: lstm, rnn_size: 9}")
@@ -404,7 +417,7 @@ def test_from_precision_to_exact(world):
     world.resume(run_dir, "learner.device=cpu", "learner.precision=exact", end)
 
 
-WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_dqn_remembers, test_sac, test_td3, test_encoder, test_pictures_twin, test_stack, test_replay_memory, test_recurrent, test_two_learners, test_beside_the_cpu,
+WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_dqn_remembers, test_sac, test_td3, test_encoder, test_pictures_twin, test_stack, test_replay_memory, test_random_shift, test_recurrent, test_two_learners, test_beside_the_cpu,
          test_a_replay_beside_the_cpu,
          test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_recurrent, test_collectors_dqn, test_collectors_twin, test_a_collector_on_a_card_beside_the_cpu, test_eval)
 FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_room_for_a_replay, test_no_driver, test_precision, test_from_precision_to_exact,

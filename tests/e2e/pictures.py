@@ -16,6 +16,7 @@ PPO = "{name: ppo, learning_rate: 3e-3, epochs: 4, minibatch_size: 128}"
 A2C = "{name: a2c, learning_rate: 3e-3}"
 DQN = ("{name: dqn, learning_rate: 2e-3, batch_size: 32, learning_starts: 512, train_every: 64, gradient_steps: 8, epsilon_steps: 6000, "
        "target_every: 512, n_step: 3, double: true, dueling: true}")
+SHIFTED = DQN.replace("n_step: 3", "n_step: 3, random_shift: 2")
 SAC = "{name: sac, learning_rate: 2e-3, batch_size: 64, learning_starts: 512, train_every: 32, n_step: 3, gamma: 0.95}"
 TD3 = "{name: td3, learning_rate: 2e-3, batch_size: 32, learning_starts: 512, train_every: 32}"
 
@@ -99,6 +100,15 @@ def test_same_bits_dqn(world):
     world.check_same_bits(s_config(world, DQN))
 
 
+def test_same_bits_shifted(world):
+    """The picture of each row goes by a shift of its own, whoever computes it; the paddle beside it stays."""
+    config = s_config(world, SHIFTED, env="catch_parts", count=1024)
+    sets = ("env.stack=2", "env.stack_pad=zero", "normalize.obs=true", "algorithm.learning_starts=256")
+    shifted = world.check_same_bits(config, *sets)
+    plain = world.train(config, *sets, "algorithm.random_shift=0", seed=3)
+    check(plain["weights_sha256"] != shifted["weights_sha256"], "nothing was shifted")
+
+
 def test_same_bits_sac(world):
     """Stacked frames of bytes, an encoder with a bit of everything; of the target critics, too."""
     encoder = "[conv 4 3x3 /2 pad 1, max_pool 2x2, residual 2 (relu, conv 4 3x3 pad 1), layer_norm relu, dense 16 tanh]"
@@ -120,7 +130,7 @@ def test_disturbed_ppo(world):
 
 
 def test_disturbed_dqn(world):
-    world.check_disturbed(s_config(world, DQN))
+    world.check_disturbed(s_config(world, SHIFTED))
 
 
 def test_disturbed_sac(world):
@@ -171,5 +181,6 @@ def test_what_check_says(world):
 
 
 main(test_by_default, test_ppo_learns, test_a2c_learns, test_dqn_learns, test_sac_learns, test_a_vector_behind_the_picture, test_same_bits_ppo,
-     test_same_bits_one_encoder_each, test_same_bits_a2c, test_same_bits_dqn, test_same_bits_sac, test_same_bits_td3, test_frames, test_disturbed_ppo, test_disturbed_dqn, test_disturbed_sac,
+     test_same_bits_one_encoder_each, test_same_bits_a2c, test_same_bits_dqn, test_same_bits_shifted, test_same_bits_sac, test_same_bits_td3, test_frames,
+     test_disturbed_ppo, test_disturbed_dqn, test_disturbed_sac,
      test_resumed, test_what_check_says)

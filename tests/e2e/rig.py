@@ -205,7 +205,7 @@ class World:
                 equal(summary[key], still[key], f"{key} {what}, {updates} updates")
 
     def check_same_bits(self, config, *sets):
-        """The same for any number of collectors, learners and threads, and on a device that computes as late as it may."""
+        """The same for any number of collectors, learners and threads, and on a device that computes as late as it may. The summary."""
         alone = self.train(config, *sets, seed=3)
         for collectors, learners, threads in ((2, 2, 1), (3, 4, 1), (1, 1, 2)):
             many = self.train(config, *sets, f"collector.replicas={collectors}", f"learner.replicas={learners}",
@@ -215,6 +215,7 @@ class World:
             equal([many["transitions"][key] for key in ("duplicated", "lost")], [0, 0], "duplicated, lost")
         strict = self.train(config, *sets, seed=3, env={"TT_DEVICE": "cpu-strict"})
         equal(strict["weights_sha256"], alone["weights_sha256"], "weights on cpu-strict")
+        return alone
 
     def check_disturbed(self, config, name="run", env=None):
         """Two collectors and two learners, one of each killed, then more of both, then asked to end: as if nothing had been."""

@@ -53,8 +53,8 @@ static void test_defaults(void **state)
     assert_ok(s_read("algorithm: {}\n", &train, &cfg));
     assert_true(
         s_dqn()->gamma(&cfg) == 0.99 && cfg.off.common.learning_rate == 1e-4f && cfg.off.common.max_grad_norm == 10);
-    assert_true(
-        cfg.off.batch_size == 32 && cfg.off.n_step == 1 && !cfg.double_q && !cfg.dueling && cfg.loss == DQN_HUBER);
+    assert_true(cfg.off.batch_size == 32 && cfg.off.n_step == 1 && cfg.off.random_shift == 0 && !cfg.double_q &&
+                !cfg.dueling && cfg.loss == DQN_HUBER);
     assert_true(cfg.target_every == 10000 && cfg.off.tau == 1);
     assert_true(cfg.off.learning_starts == 100 && cfg.off.train_every == 4 && cfg.off.gradient_steps == 1);
     assert_true(!cfg.noisy && cfg.noisy_sigma == 0.5f);
@@ -108,6 +108,33 @@ static void test_what_is_refused(void **state)
     const tt_train_cfg_t train = s_train();
     for (size_t i = 0; i < TT_COUNT(cases); i++)
         s_refused(cases[i].yaml, &train, cases[i].first, cases[i].second);
+}
+
+static void test_shifts_that_are_refused(void **state)
+{
+    (void)state;
+    static const char four[] = "algorithm: {random_shift: 4}\n";
+    dqn_cfg_t cfg;
+    tt_train_cfg_t train = s_train();
+    s_refused("algorithm: {random_shift: 65}\n", &train, "test.yaml:1:13: algorithm.random_shift", "64");
+    s_refused(four, &train, "test.yaml:1:13: algorithm.random_shift: 4, but no encoder reads a picture",
+        "(network.encoder: none): give it one that does");
+    strcpy(train.network.encoder, "dense 8 relu");
+    s_refused(four, &train, "no encoder reads a picture (network.encoder: dense 8 relu)", "set this to 0");
+    strcpy(train.space.obs, "{at: float32[2], image: uint8[5, 7, 3]}");
+    strcpy(train.network.encoder, "conv 4 2x2 relu");
+    assert_ok(s_read(four, &train, &cfg));
+    assert_int_equal(cfg.off.random_shift, 4);
+    const tt_shape_t shape = tt_algorithm_shape(s_dqn(), &train, &cfg);
+    assert_int_equal(shape.feed.shift, 4);
+    s_refused("algorithm: {random_shift: 5}\n", &train, "algorithm.random_shift: 5 pixels would leave nothing",
+        "of 5 x 7: at most 4");
+    train.network.rnn = TT_RNN_LSTM;
+    s_refused("algorithm: {random_shift: 4, sequence_length: 4, burn_in: 0}\n", &train,
+        "algorithm.random_shift: 4, but not with network.rnn", "set it to 0");
+    strcpy(train.space.obs, "nothing");
+    train.network.rnn = TT_RNN_NONE;
+    assert_ok(s_read(four, &train, &cfg));
 }
 
 static void test_what_the_job_is_refused_for(void **state)
@@ -445,6 +472,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_shifts_that_are_refused),
         cmocka_unit_test(test_what_the_job_is_refused_for),
         cmocka_unit_test(test_a_capacity_that_passes_is_never_empty),
         cmocka_unit_test(test_shape),

@@ -6,6 +6,7 @@
 #include "common/job/fit.h"
 #include "learner/memory.h"
 #include "learner/shelf.h"
+#include "learner/shift.h"
 #include "tests/replay/world.h"
 #include "tests/test.h"
 
@@ -156,18 +157,28 @@ static void test_another_replay(void **state)
 
 /* ---- a memory with and without one --------------------------------------------------------------------------------------- */
 
-static memory_t *s_memory(const case_t *c, tt_memory_t where, bool normalize)
+/*  With an encoder that reads the image. */
+static tt_train_cfg_t s_train(const case_t *c, bool normalize)
 {
-    memory_t *memory = NULL;
-    const tt_train_cfg_t train = {.num_envs = c->world->N,
+    return (tt_train_cfg_t){.num_envs = c->world->N,
         .num_steps = c->world->T,
         .learner.shards = 2,
         .seed = c->world->seed,
+        .actor.kind = TT_ACT_ARGMAX,
+        .network.encoder = "conv 2 1x1 relu",
+        .space.divisor = 1,
         .normalize = {.obs = normalize, .clip_obs = 2.5f}};
+}
+
+static memory_t *s_memory(const case_t *c, tt_memory_t where, bool normalize, uint32_t shift)
+{
+    memory_t *memory = NULL;
+    const tt_train_cfg_t train = s_train(c, normalize);
     const tt_feed_t feed = {.source = TT_FEED_REPLAY,
         .capacity = 5 * c->world->N * c->world->T * world_row_bytes(),
         .ahead = 1,
         .units = UNITS,
+        .shift = shift,
         .memory = where,
         .every = 1,
         .steps = 1};
@@ -218,7 +229,7 @@ static void test_memories(void **state)
         s_open(&c, 3 * seed); /* ahead is 1 */
         tt_buf_init(&saved, 1 << 24);
         for (size_t m = 0; m < TT_COUNT(where); m++)
-            memory[m] = s_memory(&c, where[m], seed % 2);
+            memory[m] = s_memory(&c, where[m], seed % 2, 0);
         for (uint64_t batch = 0; batch < BATCHES; batch++) {
             float got[TT_COUNT(where)][TT_FRAMES][UNITS][OUT];
             world_play(c.world);
@@ -245,6 +256,84 @@ static void test_memories(void **state)
         tt_buf_free(&saved);
         s_close(&c);
     }
+}
+
+/* ---- shifts ------------------------------------------------------------------------------------------------------------ */
+
+/*  Rows lo .. hi-1 of a frame are those of `plain`, each shifted by what the step says of its position. How many differ. */
+static uint32_t s_check_shifted(const case_t *c, const shift_t *shift, int frame, const compute_units_t *got,
+    const compute_units_t *plain, uint32_t lo, uint32_t hi)
+{
+    const size_t bytes = c->world->columns->row;
+    char *row = tt_array0(1, bytes);
+    uint32_t moved = 0;
+    for (uint32_t u = lo; u < hi; u++) {
+        memcpy(row, (const char *)plain->rows[frame] + u * bytes, bytes);
+        tt_shift_row(shift_of(shift, (tt_frame_t)frame), u, row);
+        assert_memory_equal((const char *)got->rows[frame] + u * bytes, row, bytes);
+        moved += memcmp(row, (const char *)plain->rows[frame] + u * bytes, bytes) != 0;
+    }
+    free(row);
+    return moved;
+}
+
+/*  Of one of several learners, too. */
+static uint32_t s_check_shifts(const case_t *c, const shift_t *shift, memory_t *host, memory_t *plain)
+{
+    static const uint32_t part[][2] = {{0, UNITS}, {UNITS / 3, UNITS / 2}};
+    uint32_t moved = 0;
+    for (size_t i = 0; i < TT_COUNT(part); i++) {
+        const uint32_t lo = part[i][0], hi = part[i][1];
+        const compute_units_t *got = memory_units(host, lo, hi), *want = memory_units(plain, lo, hi);
+        for (int f = 0; f < TT_FRAMES; f++)
+            moved += s_check_shifted(c, shift, f, got, want, lo, hi);
+    }
+    return moved;
+}
+
+/*  A replay whose pictures are shifted: the same from the host's memory and from the device's, and nothing else of the rows. */
+static void test_shifts(void **state)
+{
+    (void)state;
+    enum { HOST, BOTH, PLAIN, MEMORIES };
+    static const tt_memory_t where[MEMORIES] = {TT_MEMORY_HOST, TT_MEMORY_BOTH, TT_MEMORY_HOST};
+    uint32_t moved = 0;
+    for (uint32_t seed = 0; seed < 4; seed++) {
+        case_t c;
+        tt_buf_t saved;
+        memory_t *memory[MEMORIES];
+        s_open(&c, 3 * seed); /* ahead is 1 */
+        tt_buf_init(&saved, 1 << 24);
+        const tt_train_cfg_t train = s_train(&c, seed % 2);
+        const tt_net_spec_t net = tt_train_net(&train, c.world->columns);
+        shift_t *shift = shift_new(&net, train.seed, UNITS, 1);
+        for (int m = 0; m < MEMORIES; m++)
+            memory[m] = s_memory(&c, where[m], seed % 2, m != PLAIN);
+        for (uint64_t batch = 0; batch < BATCHES; batch++) {
+            float got[MEMORIES][TT_FRAMES][UNITS][OUT];
+            world_play(c.world);
+            assert_ok(world_insert(c.world, c.replay));
+            if (!replay_ready(c.replay))
+                continue;
+            tt_buf_clear(&saved);
+            assert_ok(replay_save(c.replay, replay_oldest(c.replay), &saved));
+            for (int m = 0; m < MEMORIES; m++) {
+                assert_ok(memory_scale(memory[m], (double[7]){100, 1, -2, 3, 400, 25, 900 + (double)batch}));
+                assert_ok(memory_load(memory[m], saved.data, saved.size, NULL));
+                s_read(&c, memory[m], batch, m == BOTH, got[m]);
+            }
+            assert_memory_equal(got[BOTH], got[HOST], sizeof *got);
+            assert_memory_not_equal(got[PLAIN], got[HOST], sizeof *got);
+            shift_draw(shift, batch);
+            moved += s_check_shifts(&c, shift, memory[HOST], memory[PLAIN]);
+        }
+        for (int m = 0; m < MEMORIES; m++)
+            memory_destroy(&memory[m]);
+        shift_destroy(&shift);
+        tt_buf_free(&saved);
+        s_close(&c);
+    }
+    assert_true(moved > 1000);
 }
 
 /* ---- sequences ------------------------------------------------------------------------------------------------------- */
@@ -362,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_rows_made_there),
         cmocka_unit_test(test_another_replay),
         cmocka_unit_test(test_memories),
+        cmocka_unit_test(test_shifts),
         cmocka_unit_test(test_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
