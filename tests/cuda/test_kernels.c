@@ -150,11 +150,12 @@ static cuda_shift_t s_shift_of(uint32_t seed, uint32_t *planes)
 {
     enum { PICTURE, FRAME, ROW, FROM, TO, THINGS };
     const uint32_t odd = seed % 3 ? THINGS : seed / 3 % THINGS;
+    const bool words = seed % 3 == 2 || odd == FRAME || odd == FROM; /* which are read as such, were it not for that */
     cuda_shift_t job = {.count = seed % 7 ? ops_pick(seed, 3, 1, 40) : 0,
         .frames = ops_pick(seed, 0, 1, 4),
         .height = odd == PICTURE ? 5 : ops_pick(seed, 1, 1, 7),
-        .width = odd == PICTURE ? 3 : (seed % 3 == 2 ? 1 : 4) * ops_pick(seed, 2, 1, 6),
-        .place = odd == PICTURE ? 1 : (seed % 3 == 2 ? 4 : 1) * ops_pick(seed, 4, 1, 3),
+        .width = odd == PICTURE ? 3 : (words ? 1 : 4) * ops_pick(seed, 2, 1, 6),
+        .place = odd == PICTURE ? 1 : (words ? 4 : 1) * ops_pick(seed, 4, 1, 3),
         .from = 4 * ops_pick(seed, 5, 0, 3) + (odd == FROM),
         .to = 4 * ops_pick(seed, 6, 0, 3) + (odd == TO)};
     *planes = odd == PICTURE ? 1 : ops_pick(seed, 7, 1, 3);

@@ -18,7 +18,7 @@ DQN = ("{name: dqn, learning_rate: 2e-3, batch_size: 32, learning_starts: 512, t
        "target_every: 512, n_step: 3, double: true, dueling: true}")
 SHIFTED = DQN.replace("n_step: 3", "n_step: 3, random_shift: 2")
 SAC = "{name: sac, learning_rate: 2e-3, batch_size: 64, learning_starts: 512, train_every: 32, n_step: 3, gamma: 0.95}"
-TD3 = "{name: td3, learning_rate: 2e-3, batch_size: 32, learning_starts: 512, train_every: 32}"
+TD3 = "{name: td3, learning_rate: 2e-3, batch_size: 32, learning_starts: 512, train_every: 32, random_shift: 1}"
 
 
 def s_config(world, algorithm, env="catch", encoder=SMALL, shared=True, more="", count=4096):
