@@ -123,7 +123,7 @@ algorithm: {name: ppo, epochs: 1, minibatch_size: 2048}
 """
 LONG_DQN = LONG + """\
 name: long-dqn
-algorithm: {name: dqn, batch_size: 16, learning_starts: 8000, train_every: 2048}
+algorithm: {name: dqn, batch_size: 16, learning_starts: 6144, train_every: 2048}
 replay: {capacity: 8192}
 """
 
