@@ -30,7 +30,7 @@ def trained(config, folder):
     # with a replay a step costs many times as much, and with a large encoder once more
     replayed = [f"stop.env_steps={REPLAYED}", "algorithm.gradient_steps=1", f"algorithm.learning_starts={STARTS}"]
     if SANITIZED:
-        replayed.append("num_steps=16")
+        replayed += ["num_steps=16", "algorithm.train_every=16"]
     short = replayed if any(word in name for word in ("dqn", "sac", "td3")) else [f"stop.env_steps={STEPS}"]
     if "encoder: nature" in text_of(config):
         short = ["stop.env_steps=256", "num_steps=16", *(["algorithm.learning_starts=128"] if "dqn" in name else [])]
