@@ -6,9 +6,7 @@
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "common/base/shift.h"
-#include "common/config/train.h"
 #include "common/nn/nn.h"
-#include "common/rl/columns.h"
 
 typedef struct shift shift_t; /* opaque */
 

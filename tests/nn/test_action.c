@@ -147,6 +147,17 @@ static void test_values_and_gradients(void **state)
         }
 }
 
+/*  All are the first, which is kept; those behind it are freed. */
+static void s_same(float **first, float *grad, size_t count)
+{
+    if (!*first) {
+        *first = grad;
+        return;
+    }
+    assert_memory_equal(*first, grad, count * sizeof *grad);
+    free(grad);
+}
+
 static void test_the_same_bits_from_every_build(void **state)
 {
     (void)state;
@@ -162,11 +173,7 @@ static void test_the_same_bits_from_every_build(void **state)
                 float *grad = tt_array0(count, sizeof *grad);
                 const tt_pass_t pass = action_pass(&stage, critic ? &stage.critic : &stage.actor);
                 assert_ok(action_gradient(&stage, &pass, grad));
-                if (first[critic]) {
-                    assert_memory_equal(first[critic], grad, count * sizeof *grad);
-                    free(grad);
-                } else
-                    first[critic] = grad;
+                s_same(&first[critic], grad, count);
             }
             action_tear_down(&stage);
             fixture_close(&stage.place);
@@ -223,11 +230,7 @@ static void test_the_same_bits_from_any_lanes(void **state)
                 float *grad = tt_array0(count, sizeof *grad);
                 const tt_pass_t pass = action_pass(&stage, critic ? &stage.critic : &stage.actor);
                 action_sum(&stage, &pass, ACTION_ROWS, SHARDS, grad);
-                if (first[critic]) {
-                    assert_memory_equal(first[critic], grad, count * sizeof *grad);
-                    free(grad);
-                } else
-                    first[critic] = grad;
+                s_same(&first[critic], grad, count);
             }
             action_tear_down(&stage);
             fixture_close(&stage.place);
