@@ -68,6 +68,7 @@ struct tt_sums {
     size_t count;      /* floats of a gradient                                                     */
     uint32_t lo, hi;   /* the run that was queued last                                             */
     bool whole;        /* node 1 was queued: that run was all there is, or a sum was put           */
+    uint32_t groups;   /* that the sums are of, as bits: of others nothing is there, for zeros     */
     float **leaf;      /* [shards] device memory, made by the work that needs it                   */
     const float *root; /* what work reads as node 1                                                */
     float *given;      /* device memory: the sum that was put, where the host's own cannot be read */
@@ -241,7 +242,7 @@ typedef struct tt_backend_ops {
 
 /*  What a backend in a library of its own was compiled against: everything in this header, and the limits in it. One more with each
  *  change of them. late.c asks the library for it, and for the version of Tutti. */
-enum { TT_BACKEND_ABI = 10 };
+enum { TT_BACKEND_ABI = 11 };
 
 /*  The backends there are, NULL-terminated (backends.c). */
 extern const tt_backend_ops_t *const tt_backends[];

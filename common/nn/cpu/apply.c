@@ -49,6 +49,7 @@ tt_status_t cpu_step(const tt_work_t *work)
     const float *root = work->step.sums->root;
     size_t first = 0, count = 0;
     tt_net_group_span(&net->spec, opt->group, &first, &count);
+    cpu_sums_fill(work->step.sums, 1u << opt->group, work->step.sums->leaf[0]);
     const float norm = sqrtf(kernels->sum_squares(count, root + first));
     net->norms->newest[opt->group] = norm;
     if (!isfinite(norm)) {

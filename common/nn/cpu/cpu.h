@@ -201,8 +201,13 @@ cpu_noise_t *cpu_noise_new(const tt_net_t *net);
 void cpu_noise_free(const tt_net_t *net, cpu_noise_t *self);
 const float *cpu_noise_weights(const tt_net_t *net, uint32_t set, uint32_t t);
 void cpu_noise_refresh(const tt_net_t *net, uint32_t set, uint32_t groups);
-void cpu_noise_back(const tt_net_t *net, float *grad);
+void cpu_noise_back(const tt_net_t *net, uint32_t groups, float *grad);
 tt_status_t cpu_noise(const tt_work_t *work);
+
+/*  Floats of a gradient. */
+typedef struct {
+    size_t first, count;
+} cpu_span_t;
 
 /*  pass.c: the rows of a shard through an objective. A plan is made once for all shards: which towers each view computes and
  *  which are walked back, as bits; where the tables lie that the loss reads. */
@@ -213,7 +218,10 @@ typedef struct {
     uint8_t action[CPU_VIEWS]; /* tt_action_t: what its towers read that read one  */
     uint32_t back;
     uint32_t through; /* towers through which gradients go to what was drawn */
-    uint32_t near;    /* towers that the stages take without what comes before recurrent ones */
+    uint32_t groups;  /* groups that are trained, as bits; what a gradient has of them, and behind the parameters: */
+    uint32_t spans;
+    cpu_span_t span[TT_TOWERS_MAX + 1];
+    uint32_t near; /* towers that the stages take without what comes before recurrent ones */
     const void *input[TT_INPUTS_MAX];
 } cpu_plan_t;
 
@@ -229,7 +237,8 @@ void cpu_back(cpu_block_t *block, uint32_t t);
 void cpu_sequences_reserve(const cpu_plan_t *plan, const tt_sums_t *sums);
 void cpu_sequences(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad);
 
-/*  sums.c */
+/*  sums.c. Fill: zeros to a gradient of these sums where it has nothing of these groups. */
+void cpu_sums_fill(const tt_sums_t *sums, uint32_t groups, float *grad);
 tt_status_t cpu_compute(const tt_work_t *work);
 tt_status_t cpu_node(const tt_work_t *work);
 tt_status_t cpu_sum(const tt_work_t *work);

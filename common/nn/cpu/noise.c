@@ -120,9 +120,10 @@ TT_CLONES static void s_back(const layer_t *layer, const float *noise, float *gr
         grad[layer->at.d_bias + o] = grad[layer->at.bias + o] * out[o];
 }
 
-void cpu_noise_back(const tt_net_t *net, float *grad)
+void cpu_noise_back(const tt_net_t *net, uint32_t groups, float *grad)
 {
     const cpu_noise_t *self = ((const cpu_net_t *)net->impl)->noise;
     for (uint32_t l = 0; l < self->layers; l++)
-        s_back(&self->layer[l], self->noise[0], grad);
+        if (groups >> net->spec.tower[self->layer[l].tower].group & 1)
+            s_back(&self->layer[l], self->noise[0], grad);
 }

@@ -10,6 +10,31 @@ static uint32_t s_view(const tt_stage_t *stage)
     return (uint32_t)stage->frame * TT_SETS_MAX + stage->set;
 }
 
+/*  Of neighbours one span, with the gap between them. */
+static void s_plan_span(cpu_plan_t *self, size_t first, size_t end)
+{
+    cpu_span_t *last = self->spans ? &self->span[self->spans - 1] : NULL;
+    if (last && first - (last->first + last->count) < TT_GROUP_ALIGN)
+        last->count = end - last->first;
+    else
+        self->span[self->spans++] = (cpu_span_t){first, end - first};
+}
+
+static void s_plan_spans(cpu_plan_t *self)
+{
+    const tt_net_t *net = self->net;
+    for (uint32_t t = 0; self->back >> t; t++)
+        if (self->back >> t & 1)
+            self->groups |= 1u << net->spec.tower[t].group;
+    for (uint32_t g = 0; self->groups >> g; g++) {
+        size_t first = 0, count = 0;
+        tt_net_group_span(&net->spec, g, &first, &count);
+        if (self->groups >> g & 1)
+            s_plan_span(self, first, first + count);
+    }
+    s_plan_span(self, net->param_count, net->grad_count);
+}
+
 void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
 {
     const cpu_net_t *impl = net->impl;
@@ -30,6 +55,7 @@ void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
     }
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
         self->input[i] = pass->input[i] ? pass->input[i]->rows : NULL;
+    s_plan_spans(self);
 }
 
 /*  The rows behind the last one hold what the bias made of them: the loss is promised zeros. */
@@ -177,10 +203,18 @@ static void s_clear_sums(const cpu_plan_t *plan, float *grad)
     }
     memset(grad + end, 0, (net->grad_count - end) * sizeof(float));
     for (uint32_t t = 0; t < net->spec.towers; t++) {
+        if (!(plan->groups >> net->spec.tower[t].group & 1))
+            continue;
         if (!(plan->back >> t & 1))
             s_clear_tower(&self->tower[0][t], grad);
         memset(grad + net->log_std_at[t], 0, net->spec.tower[t].log_std * sizeof(float));
     }
+}
+
+static void s_clear_spans(const cpu_plan_t *plan, float *grad)
+{
+    for (uint32_t i = 0; i < plan->spans; i++)
+        memset(grad + plan->span[i].first, 0, plan->span[i].count * sizeof(float));
 }
 
 void cpu_back(cpu_block_t *block, uint32_t t)
@@ -227,7 +261,7 @@ void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, u
     const tt_net_t *net = plan->net;
     const cpu_net_t *self = net->impl;
     if (first == end) {
-        memset(grad, 0, net->grad_count * sizeof(float));
+        s_clear_spans(plan, grad);
         return;
     }
     s_clear_sums(plan, grad);
@@ -238,5 +272,5 @@ void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, u
     for (uint32_t t = 0; t < net->spec.towers; t++)
         if (plan->back >> t & 1)
             cpu_tower_put_head_grad(&self->tower[0][t], lane->head_grad[t], grad);
-    cpu_noise_back(net, grad);
+    cpu_noise_back(net, plan->groups, grad);
 }

@@ -1,5 +1,6 @@
 /*  sums - the gradients of a run of shards on all lanes, and the tree's additions: those inside a lane's part on that lane, the
  *  others when all are done. */
+#include <string.h>
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/tree.h"
 
@@ -23,23 +24,32 @@ static bool s_within_a_part(uint32_t lo, uint32_t hi, uint32_t parts, uint32_t f
     return false;
 }
 
-/*  Every addition of the tree inside [lo, hi), but for those inside one of the `parts` near-equal parts of it, which were
- *  made before (parts = 0: none were). */
-static void s_sum(const tt_sums_t *sums, uint32_t lo, uint32_t hi, uint32_t parts)
-{
-    const tt_kernels_t *kernels = ((const cpu_net_t *)sums->net->impl)->kernels;
-    for (uint32_t width = 1; width <= (hi - lo) / 2; width *= 2) {
-        const uint32_t step = 2 * width;
-        for (uint32_t at = (lo + step - 1) / step * step; at + step <= hi; at += step)
-            if (!s_within_a_part(lo, hi, parts, at, at + step))
-                kernels->add(sums->count, sums->leaf[at + width], sums->leaf[at]);
-    }
-}
-
 typedef struct {
     const tt_work_t *work;
     cpu_plan_t plan;
 } job_t;
+
+static void s_add(const job_t *job, uint32_t from, uint32_t to)
+{
+    const tt_sums_t *sums = job->work->compute.sums;
+    const tt_kernels_t *kernels = ((const cpu_net_t *)sums->net->impl)->kernels;
+    for (uint32_t i = 0; i < job->plan.spans; i++) {
+        const cpu_span_t *span = &job->plan.span[i];
+        kernels->add(span->count, sums->leaf[from] + span->first, sums->leaf[to] + span->first);
+    }
+}
+
+/*  Every addition of the tree inside [lo, hi), but for those inside one of the `parts` near-equal parts of it, which were
+ *  made before (parts = 0: none were). */
+static void s_sum(const job_t *job, uint32_t lo, uint32_t hi, uint32_t parts)
+{
+    for (uint32_t width = 1; width <= (hi - lo) / 2; width *= 2) {
+        const uint32_t step = 2 * width;
+        for (uint32_t at = (lo + step - 1) / step * step; at + step <= hi; at += step)
+            if (!s_within_a_part(lo, hi, parts, at, at + step))
+                s_add(job, at + width, at);
+    }
+}
 
 /*  One lane: its part of the run, and what can be added inside it. */
 static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
@@ -52,7 +62,7 @@ static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
     for (uint32_t s = run.lo; s < run.hi; s++)
         cpu_shard(&job->plan, &self->lanes[lane], tt_sums_first(sums->shards, runs, s) * length,
             tt_sums_first(sums->shards, runs, s + 1) * length, sums->leaf[s]);
-    s_sum(sums, run.lo, run.hi, 0);
+    s_sum(job, run.lo, run.hi, 0);
 }
 
 tt_status_t cpu_compute(const tt_work_t *work)
@@ -66,9 +76,20 @@ tt_status_t cpu_compute(const tt_work_t *work)
     cpu_plan(&job.plan, sums->net, work->compute.pass);
     cpu_sequences_reserve(&job.plan, sums);
     cpu_pool_run(device->pool, s_lane, &job);
-    s_sum(sums, lo, hi, device->base.lanes);
+    s_sum(&job, lo, hi, device->base.lanes);
     sums->root = sums->leaf[0];
+    sums->groups = job.plan.groups;
     return TT_OK;
+}
+
+void cpu_sums_fill(const tt_sums_t *sums, uint32_t groups, float *grad)
+{
+    for (uint32_t g = 0; g < tt_net_groups(&sums->net->spec); g++) {
+        size_t first = 0, count = 0;
+        tt_net_group_span(&sums->net->spec, g, &first, &count);
+        if (groups & ~sums->groups & 1u << g)
+            memset(grad + first, 0, count * sizeof(float));
+    }
 }
 
 tt_status_t cpu_node(const tt_work_t *work)
@@ -76,6 +97,7 @@ tt_status_t cpu_node(const tt_work_t *work)
     const tt_sums_t *sums = work->node.sums;
     uint32_t lo, hi;
     tt_tree_span(sums->shards, work->node.node, &lo, &hi);
+    cpu_sums_fill(sums, UINT32_MAX, sums->leaf[lo]);
     *work->node.out = work->node.node == 1 ? sums->root : sums->leaf[lo];
     return TT_OK;
 }
@@ -83,5 +105,6 @@ tt_status_t cpu_node(const tt_work_t *work)
 tt_status_t cpu_sum(const tt_work_t *work)
 {
     work->sum.sums->root = work->sum.sum;
+    work->sum.sums->groups = UINT32_MAX;
     return TT_OK;
 }

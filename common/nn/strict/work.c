@@ -35,6 +35,7 @@ static tt_status_t s_sum(const tt_work_t *work)
     sums->given = given;
     memcpy(sums->given, work->sum.sum, sums->count * sizeof(float));
     sums->root = sums->given;
+    sums->groups = UINT32_MAX;
     return TT_OK;
 }
 
