@@ -48,11 +48,11 @@ typedef struct {
     uint32_t row[ROWS];
 } world_t;
 
-static void s_open(world_t *world, uint32_t lanes, uint32_t shards)
+static void s_open_with(world_t *world, const tt_net_spec_t *spec, uint32_t lanes, uint32_t shards)
 {
     *world = (world_t){.obs = tt_array0(ROWS * D, sizeof(float))};
     fixture_open(&world->place, lanes);
-    assert_ok(tt_net_new(&world->net, world->place.device, &s_spec));
+    assert_ok(tt_net_new(&world->net, world->place.device, spec));
     assert_ok(tt_net_init(world->net, world->place.stream, 3, (const float[]){1.0f, 1.0f}, 0.0f, TT_NO_PROGRESS));
     for (uint32_t r = 0; r < ROWS; r++) {
         for (uint32_t d = 0; d < D; d++)
@@ -62,6 +62,11 @@ static void s_open(world_t *world, uint32_t lanes, uint32_t shards)
     assert_ok(tt_table_new(&world->table, world->place.device, D * sizeof(float)));
     assert_ok(tt_table_put(world->table, world->place.stream, world->obs, ROWS));
     assert_ok(tt_sums_new(&world->sums, world->net, shards));
+}
+
+static void s_open(world_t *world, uint32_t lanes, uint32_t shards)
+{
+    s_open_with(world, &s_spec, lanes, shards);
 }
 
 static void s_close(world_t *world)
@@ -297,6 +302,51 @@ static void test_a_sum_that_was_put(void **state)
     s_close(&world);
 }
 
+/*  An objective of the actor alone has zeros for the critic's group, also where a pass before it left a gradient. */
+static void s_actor_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
+{
+    tt_loss_block_t both = *block;
+    float d_value[TT_BLOCK];
+    both.head[1] = block->head[0];
+    both.d_head[1] = d_value;
+    s_loss(params, input, &both);
+}
+
+static void test_a_group_that_is_not_trained(void **state)
+{
+    const tt_objective_t actor = {
+        .name = "actor's distance", .stages = 1, .stage = {{.tower = 0, .grad = true}}, .loss = s_actor_loss};
+    const tt_opt_spec_t sgd = {.kind = TT_OPT_SGD};
+    (void)state;
+    world_t world;
+    tt_net_spec_t spec = s_spec;
+    spec.tower[1].group = 1;
+    s_open_with(&world, &spec, 2, 4);
+    size_t first = 0, count = 0;
+    tt_net_group_span(&spec, 1, &first, &count);
+    float *before = fixture_params(&world.place, world.net, 0), norm[2] = {0};
+    tt_opt_t *opt = NULL;
+    assert_ok(tt_opt_new(&opt, world.net, 1, &sgd));
+    for (int asked = 0; asked < 2; asked++) {
+        s_compute(&world, ROWS, 0, 4);
+        tt_pass_t pass = s_pass(&world, ROWS);
+        pass.objective = &actor;
+        assert_ok(tt_sums_compute(world.sums, world.place.stream, &pass, 0, 4));
+        if (asked)
+            for (size_t i = 0; i < count; i++)
+                assert_true(s_node(&world, 1)[first + i] == 0);
+        assert_ok(tt_opt_step(opt, world.place.stream, world.sums, 0.5f));
+        assert_ok(tt_net_report(world.net, world.place.stream, world.sums, NULL, norm));
+        assert_true(norm[1] == 0);
+    }
+    float *after = fixture_params(&world.place, world.net, 0);
+    assert_memory_equal(after, before, tt_net_param_count(&spec) * sizeof *after);
+    free(before);
+    free(after);
+    tt_opt_destroy(&opt);
+    s_close(&world);
+}
+
 static void test_forward_is_the_same_on_any_lanes(void **state)
 {
     (void)state;
@@ -352,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_there),
         cmocka_unit_test(test_rows_that_no_table_has),
         cmocka_unit_test(test_a_sum_that_was_put),
+        cmocka_unit_test(test_a_group_that_is_not_trained),
         cmocka_unit_test(test_forward_is_the_same_on_any_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
