@@ -259,6 +259,15 @@ bool tt_net_noisy(const tt_net_spec_t *spec)
     return noisy;
 }
 
+uint32_t tt_spec_groups_of(const tt_net_spec_t *spec, uint32_t towers)
+{
+    uint32_t groups = 0;
+    for (uint32_t t = 0; towers >> t; t++)
+        if (towers >> t & 1)
+            groups |= 1u << spec->tower[t].group;
+    return groups;
+}
+
 uint32_t tt_spec_sets(const tt_net_spec_t *spec)
 {
     return spec->sets ? spec->sets : 1;

@@ -33,5 +33,7 @@ uint32_t tt_spec_gives(const tt_net_spec_t *spec, uint32_t t);
 uint32_t tt_spec_before_action(const tt_net_spec_t *spec);
 /*  The tower that is made of the head of tower t; spec->towers when none is. */
 uint32_t tt_spec_made_of(const tt_net_spec_t *spec, uint32_t t);
+/*  The groups of these towers; both as bits. */
+uint32_t tt_spec_groups_of(const tt_net_spec_t *spec, uint32_t towers);
 /*  Copies of the parameters: spec->sets, at least 1. */
 uint32_t tt_spec_sets(const tt_net_spec_t *spec);

@@ -671,11 +671,9 @@ static void s_expect_shard(
     if (begin == end)
         cpu_encoder_clear(cpu->tower[0][self->t].encoder, self->grad[s]);
     for (uint32_t r = begin; r < end; r += TT_BLOCK) {
-        cpu_block_t block = {.net = cpu,
-            .lane = &cpu->lanes[0],
-            .rows = end - r < TT_BLOCK ? end - r : TT_BLOCK,
-            .first = r == begin,
-            .grad = self->grad[s]};
+        const cpu_slice_t slice = {.rows = end - r < TT_BLOCK ? end - r : TT_BLOCK, .grad = self->grad[s]};
+        cpu_block_t block = {
+            .net = cpu, .lane = &cpu->lanes[0], .rows = slice.rows, .first = r == begin, .slices = 1, .slice = &slice};
         cpu_gather(&block, obs, row ? row + r : NULL, r);
         s_expect_block(self, &block, r);
     }

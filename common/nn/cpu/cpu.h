@@ -83,8 +83,11 @@ typedef struct {
     float *d_trunk[TT_TOWERS_MAX];               /* [TT_BLOCK][gives16], of trunks        */
     cpu_encoder_lane_t *encoder[TT_TOWERS_MAX];  /* owned; of encoders                    */
     float *head_grad[TT_TOWERS_MAX];             /* [outs][in16]                          */
-    float *carried[TT_TOWERS_MAX][2];            /* [TT_BLOCK][units16], of recurrent towers: h, and c of an LSTM */
-    float *sequences; /* owned, grown by cpu_sequences_reserve: what is kept of sequences' rows */
+    float *shown[CPU_VIEWS][TT_TOWERS_MAX]; /* columns, as `out`, of a slice; NULL: a block is always one shard's */
+    float *d_shown[TT_TOWERS_MAX];          /* columns, as `d_out`                        */
+    float *tile;                            /* [CPU_TILE] slices.c; NULL: as above        */
+    float *carried[TT_TOWERS_MAX][2];       /* [TT_BLOCK][units16], of recurrent towers: h, and c of an LSTM */
+    float *sequences;                       /* owned, grown by cpu_sequences_reserve: what is kept of sequences' rows */
     size_t sequences_room;
 } cpu_lane_t;
 
@@ -126,6 +129,12 @@ void cpu_layer_refresh(const tt_kernels_t *kernels, const cpu_layer_t *layer, co
 /*  Some of a lane's memory; NULL as long as it has none and only counts, in *at. */
 float *cpu_carve(const cpu_lane_t *lane, size_t *at, size_t floats);
 
+/*  Rows of a block that are one shard's, and where their sums go. */
+typedef struct {
+    size_t first, rows;
+    float *grad;
+} cpu_slice_t;
+
 /*  tower.c: a block of rows in a lane through one tower, and back. */
 typedef struct {
     const cpu_net_t *net;
@@ -133,7 +142,8 @@ typedef struct {
     size_t rows;
     const void *from[TT_BLOCK]; /* the rows of observations, where they lie                       */
     bool first;                 /* of the shard: sums are written, not added to                  */
-    float *grad;
+    uint32_t slices;            /* a power of two: shards whose rows these are, or 1: of one's, some */
+    const cpu_slice_t *slice;
     uint32_t filled; /* trunks, as bits, whose d_trunk holds something of this block  */
 } cpu_block_t;
 
@@ -228,9 +238,24 @@ typedef struct {
 void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass);
 /*  Rows first .. end-1 of the pass. */
 void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad);
+/*  Several shards in one block, whose rows begin with the pass's row `first`: a power of two of them, all of a node of the tree, whose sum
+ *  is slice[0]'s gradient then. The others' are scratch. */
+void cpu_shards(
+    const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, const cpu_slice_t *slice, uint32_t slices);
 /*  The loss on what lane->out holds of a block; row: the block's numbers. One tower of the block, back. */
 void cpu_loss(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row);
 void cpu_back(cpu_block_t *block, uint32_t t);
+
+/*  slices.c: shards side by side in a block. Does a network's pass allow that? The loss of each (all: of the block); floats of their
+ *  gradients added up in the tree's order, in slice[0]; and those of a layer's weight and bias, [rows][in16] times [rows][out16],
+ *  added up before they leave the nearest caches (input NULL: as above). */
+enum { CPU_TILE = 65536 };
+bool cpu_slices_may(const cpu_net_t *net);
+void cpu_slices_loss(const cpu_plan_t *plan, const cpu_block_t *block, const tt_loss_block_t *all);
+void cpu_slices_add(const cpu_block_t *block, size_t first, size_t count);
+void cpu_slices_layer_grad(const cpu_block_t *block, const cpu_layer_t *layer, const float *input, const float *d);
+/*  pass.c: what a loss adds to in a shard's gradient. */
+void cpu_show_sums(const cpu_plan_t *plan, const cpu_slice_t *slice, tt_loss_block_t *out);
 
 /*  sequences.c: the same of a recurrent network, for rows that are whole sequences. Reserve: room in each lane for the sequences of a
  *  run's shards, before the lanes start. */

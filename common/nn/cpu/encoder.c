@@ -9,6 +9,7 @@ typedef struct {
     const cpu_encoder_t *self;
     const cpu_encoder_lane_t *lane;
     const cpu_op_t *op;
+    const cpu_slice_t *slice; /* on the way back: the row's */
     size_t row;
     const cpu_value_t *in, *out;
     const float *x;
@@ -202,7 +203,7 @@ static void s_concat(const turn_t *turn)
 
 static bool s_first(const turn_t *turn)
 {
-    return turn->block->first && turn->row == 0;
+    return turn->block->first && turn->row == turn->slice->first;
 }
 
 /*  With the derivative of what gave the input. */
@@ -216,7 +217,7 @@ static void s_conv_back(const turn_t *turn)
 {
     const cpu_op_t *op = turn->op;
     cpu_conv_param_grad(s_kernels(turn), &op->window, turn->x, turn->d, s_first(turn),
-        turn->block->grad + op->weight_at, turn->block->grad + op->bias_at);
+        turn->slice->grad + op->weight_at, turn->slice->grad + op->bias_at);
     if (turn->d_x)
         cpu_conv_input_grad(
             s_kernels(turn), &op->window, op->packed_back, turn->d, turn->in->activation, turn->x, turn->d_x);
@@ -232,7 +233,7 @@ static void s_pool_back(const turn_t *turn)
 static void s_norm_back(const turn_t *turn)
 {
     const cpu_op_t *op = turn->op;
-    float *d_x = s_derivative(turn, op->in), *grad = turn->block->grad;
+    float *d_x = s_derivative(turn, op->in), *grad = turn->slice->grad;
     cpu_norm_backward(s_kernels(turn), turn->in->count, turn->x, turn->kept, op->params + op->weight_at, turn->d,
         s_first(turn), grad + op->weight_at, grad + op->bias_at, d_x);
     s_give(turn, d_x);
@@ -248,7 +249,7 @@ static void s_pass_back(const turn_t *turn)
 static void s_embed_back(const turn_t *turn)
 {
     const size_t units = turn->op->layer->units;
-    float *table = turn->block->grad + turn->op->weight_at;
+    float *table = turn->slice->grad + turn->op->weight_at;
     const float *d = turn->d + turn->in->count;
     choices_t choices = s_choices(turn);
     if (s_first(turn))
@@ -348,18 +349,25 @@ void cpu_encoder_forward(const cpu_block_t *block, uint32_t set, uint32_t t)
     }
 }
 
+static void s_row_back(turn_t *turn, uint32_t from, uint32_t to)
+{
+    for (uint32_t s = to; s-- > from;) {
+        s_set(turn, &turn->self->step[s]);
+        if (!turn->out->wanted)
+            continue;
+        if (turn->self->step[s].begin)
+            s_residual_begin_back(turn);
+        else
+            s_kinds[turn->op->layer->kind].back(turn);
+    }
+}
+
 static void s_rows_back(turn_t *turn, uint32_t from, uint32_t to)
 {
-    for (turn->row = 0; turn->row < turn->block->rows; turn->row++)
-        for (uint32_t s = to; s-- > from;) {
-            s_set(turn, &turn->self->step[s]);
-            if (!turn->out->wanted)
-                continue;
-            if (turn->self->step[s].begin)
-                s_residual_begin_back(turn);
-            else
-                s_kinds[turn->op->layer->kind].back(turn);
-        }
+    const cpu_block_t *block = turn->block;
+    for (turn->slice = block->slice; turn->slice < block->slice + block->slices; turn->slice++)
+        for (turn->row = turn->slice->first; turn->row < turn->slice->first + turn->slice->rows; turn->row++)
+            s_row_back(turn, from, to);
 }
 
 static void s_dense_back(turn_t *turn, uint32_t s)
@@ -386,4 +394,9 @@ void cpu_encoder_backward(const cpu_block_t *block, uint32_t t)
         to = s;
     }
     s_rows_back(&turn, 0, to);
+    for (uint32_t l = 0; l < self->ops; l++)
+        if (self->op[l].layer->kind != TT_LAYER_DENSE) {
+            cpu_slices_add(block, self->op[l].weight_at, self->op[l].weights);
+            cpu_slices_add(block, self->op[l].bias_at, self->op[l].biases);
+        }
 }

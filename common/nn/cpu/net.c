@@ -177,6 +177,20 @@ static void s_carve_views(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t
             lane->out[view][t] = cpu_carve(lane, at, TT_BLOCK * self->tower[0][t].outs);
 }
 
+static void s_carve_slices(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t *lane, size_t *at)
+{
+    if (!cpu_slices_may(self))
+        return;
+    lane->tile = cpu_carve(lane, at, CPU_TILE);
+    for (uint32_t t = 0; t < net->spec.towers; t++) {
+        const size_t floats = TT_BLOCK * self->tower[0][t].outs;
+        lane->d_shown[t] = cpu_carve(lane, at, floats);
+        for (uint32_t view = 0; view < CPU_VIEWS; view++)
+            if (view % TT_SETS_MAX < net->sets)
+                lane->shown[view][t] = cpu_carve(lane, at, floats);
+    }
+}
+
 static void s_carve_recurrent(const cpu_tower_t *tower, cpu_lane_t *lane, uint32_t t, size_t *at)
 {
     for (int i = 0; i < 1 + tower->lstm; i++)
@@ -237,6 +251,7 @@ static size_t s_carve_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_
     for (int i = 0; i < 2; i++)
         lane->d[i] = cpu_carve(lane, &at, TT_BLOCK * s_widest(net, self));
     s_carve_views(net, self, lane, &at);
+    s_carve_slices(net, self, lane, &at);
     return at;
 }
 

@@ -4,6 +4,7 @@
  *  finds its own there; a trunk is computed once a view, and views of one frame share one gather. */
 #include <string.h>
 #include "common/nn/cpu/encoder.h"
+#include "common/nn/spec.h"
 
 static uint32_t s_view(const tt_stage_t *stage)
 {
@@ -23,9 +24,7 @@ static void s_plan_span(cpu_plan_t *self, size_t first, size_t end)
 static void s_plan_spans(cpu_plan_t *self)
 {
     const tt_net_t *net = self->net;
-    for (uint32_t t = 0; self->back >> t; t++)
-        if (self->back >> t & 1)
-            self->groups |= 1u << net->spec.tower[t].group;
+    self->groups = tt_spec_groups_of(&net->spec, self->back);
     for (uint32_t g = 0; self->groups >> g; g++) {
         size_t first = 0, count = 0;
         tt_net_group_span(&net->spec, g, &first, &count);
@@ -89,8 +88,18 @@ static void s_show_stage(const cpu_plan_t *plan, const cpu_block_t *block, uint3
     out->d_head[s] = stage->grad || stage->through ? block->lane->d_out[t] : NULL;
     if (net->spec.tower[t].log_std) {
         out->log_std[s] = net->params[stage->set] + net->log_std_at[t];
-        out->d_log_std[s] = stage->grad ? block->grad + net->log_std_at[t] : NULL;
     }
+}
+
+void cpu_show_sums(const cpu_plan_t *plan, const cpu_slice_t *slice, tt_loss_block_t *out)
+{
+    const tt_net_t *net = plan->net;
+    const tt_objective_t *objective = plan->pass->objective;
+    out->stats = slice->grad + net->param_count;
+    out->ride = net->spec.ride ? slice->grad + net->param_count + TT_LOSS_STATS : NULL;
+    for (uint32_t s = 0; s < objective->stages; s++)
+        if (objective->stage[s].grad && out->log_std[s])
+            out->d_log_std[s] = slice->grad + net->log_std_at[objective->stage[s].tower];
 }
 
 /*  The block as a draw sees it. */
@@ -159,16 +168,15 @@ static void s_forward_views(const cpu_plan_t *plan, cpu_block_t *block, const ui
 
 void cpu_loss(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row)
 {
-    const tt_net_t *net = plan->net;
     const tt_objective_t *objective = plan->pass->objective;
-    tt_loss_block_t out = {
-        .rows = (uint32_t)block->rows,
-        .row = row,
-        .stats = block->grad + net->param_count,
-        .ride = net->spec.ride ? block->grad + net->param_count + TT_LOSS_STATS : NULL,
-    };
+    tt_loss_block_t out = {.rows = (uint32_t)block->rows, .row = row};
     for (uint32_t s = 0; s < objective->stages; s++)
         s_show_stage(plan, block, s, &out);
+    if (block->slices > 1) {
+        cpu_slices_loss(plan, block, &out);
+        return;
+    }
+    cpu_show_sums(plan, &block->slice[0], &out);
     objective->loss(plan->pass->params, plan->input, &out);
 }
 
@@ -188,9 +196,18 @@ static void s_clear_tower(const cpu_tower_t *tower, float *grad)
     memset(grad + tower->bias_at, 0, tower->outs * sizeof(float));
 }
 
-/*  What is added to by others, and what nobody writes: log_std, statistics, what rides, padding and the gaps between
- *  groups. */
-static void s_clear_sums(const cpu_plan_t *plan, float *grad)
+/*  What is added to: log_std, statistics, what rides. */
+static void s_clear_added(const cpu_plan_t *plan, float *grad)
+{
+    const tt_net_t *net = plan->net;
+    memset(grad + net->param_count, 0, (net->grad_count - net->param_count) * sizeof(float));
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (plan->groups >> net->spec.tower[t].group & 1)
+            memset(grad + net->log_std_at[t], 0, net->spec.tower[t].log_std * sizeof(float));
+}
+
+/*  What nobody writes: the gaps between groups, and towers of the plan's groups that it does not train. */
+static void s_clear_unwritten(const cpu_plan_t *plan, float *grad)
 {
     const tt_net_t *net = plan->net;
     const cpu_net_t *self = net->impl;
@@ -201,14 +218,10 @@ static void s_clear_sums(const cpu_plan_t *plan, float *grad)
         memset(grad + end, 0, (first - end) * sizeof(float));
         end = first + count;
     }
-    memset(grad + end, 0, (net->grad_count - end) * sizeof(float));
-    for (uint32_t t = 0; t < net->spec.towers; t++) {
-        if (!(plan->groups >> net->spec.tower[t].group & 1))
-            continue;
-        if (!(plan->back >> t & 1))
+    memset(grad + end, 0, (net->param_count - end) * sizeof(float));
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (plan->groups >> net->spec.tower[t].group & 1 && !(plan->back >> t & 1))
             s_clear_tower(&self->tower[0][t], grad);
-        memset(grad + net->log_std_at[t], 0, net->spec.tower[t].log_std * sizeof(float));
-    }
 }
 
 static void s_clear_spans(const cpu_plan_t *plan, float *grad)
@@ -238,21 +251,27 @@ static void s_back(const cpu_plan_t *plan, cpu_block_t *block)
             cpu_back(block, block->net->back[i]);
 }
 
+static void s_pass_block(const cpu_plan_t *plan, cpu_block_t *block, const uint32_t *row)
+{
+    s_forward_views(plan, block, row);
+    cpu_loss(plan, block, row);
+    s_back_to_source(plan, block, row);
+    s_back(plan, block);
+}
+
 static void s_pass_rows(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad)
 {
     for (uint32_t at = first; at < end; at += TT_BLOCK) {
+        const cpu_slice_t slice = {.rows = end - at < TT_BLOCK ? end - at : TT_BLOCK, .grad = grad};
         cpu_block_t block = {
             .net = plan->net->impl,
             .lane = lane,
-            .rows = end - at < TT_BLOCK ? end - at : TT_BLOCK,
+            .rows = slice.rows,
             .first = at == first,
-            .grad = grad,
+            .slices = 1,
+            .slice = &slice,
         };
-        const uint32_t *row = plan->pass->row + at;
-        s_forward_views(plan, &block, row);
-        cpu_loss(plan, &block, row);
-        s_back_to_source(plan, &block, row);
-        s_back(plan, &block);
+        s_pass_block(plan, &block, plan->pass->row + at);
     }
 }
 
@@ -264,7 +283,8 @@ void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, u
         s_clear_spans(plan, grad);
         return;
     }
-    s_clear_sums(plan, grad);
+    s_clear_unwritten(plan, grad);
+    s_clear_added(plan, grad);
     if (plan->pass->length)
         cpu_sequences(plan, lane, first, end, grad);
     else
@@ -273,4 +293,27 @@ void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, u
         if (plan->back >> t & 1)
             cpu_tower_put_head_grad(&self->tower[0][t], lane->head_grad[t], grad);
     cpu_noise_back(net, plan->groups, grad);
+}
+
+void cpu_shards(
+    const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, const cpu_slice_t *slice, uint32_t slices)
+{
+    const tt_net_t *net = plan->net;
+    const cpu_slice_t *last = &slice[slices - 1];
+    cpu_block_t block = {
+        .net = net->impl,
+        .lane = lane,
+        .rows = last->first + last->rows,
+        .first = true,
+        .slices = slices,
+        .slice = slice,
+    };
+    s_clear_unwritten(plan, slice[0].grad);
+    for (uint32_t i = 0; i < slices; i++)
+        s_clear_added(plan, slice[i].grad);
+    s_pass_block(plan, &block, plan->pass->row + first);
+    cpu_slices_add(&block, net->param_count, net->grad_count - net->param_count);
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (plan->back >> t & 1)
+            cpu_slices_add(&block, net->log_std_at[t], net->spec.tower[t].log_std);
 }

@@ -39,9 +39,9 @@ typedef struct {
 typedef struct {
     const cpu_plan_t *plan;
     const cpu_net_t *net;
-    cpu_lane_t lane; /* a copy: in it a recurrent tower's last and d_trunk are a block's rows of what is kept */
-    float *grad;
-    bool first;                /* group of the shard           */
+    cpu_lane_t lane;   /* a copy: in it a recurrent tower's last and d_trunk are a block's rows of what is kept */
+    cpu_slice_t shard; /* its rows in the block in hand */
+    bool first;        /* group of the shard           */
     uint32_t sequences, steps; /* of it                        */
     uint32_t rows;
     const uint32_t *row;         /* [sequences][steps] their numbers */
@@ -160,15 +160,17 @@ void cpu_sequences_reserve(const cpu_plan_t *plan, const tt_sums_t *sums)
 
 /* ---- blocks and steps ----------------------------------------------------------------------------------------------- */
 
-/*  Rows from `at` on. */
+/*  Rows from `at` on: the shard's, of which there is one such block at a time. */
 static cpu_block_t s_block(group_t *self, uint32_t at)
 {
+    self->shard.rows = self->rows - at < TT_BLOCK ? self->rows - at : TT_BLOCK;
     return (cpu_block_t){
         .net = self->net,
         .lane = &self->lane,
-        .rows = self->rows - at < TT_BLOCK ? self->rows - at : TT_BLOCK,
+        .rows = self->shard.rows,
         .first = self->first && at == 0,
-        .grad = self->grad,
+        .slices = 1,
+        .slice = &self->shard,
     };
 }
 
@@ -413,7 +415,7 @@ void cpu_sequences(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t firs
             .plan = plan,
             .net = plan->net->impl,
             .lane = *lane,
-            .grad = grad,
+            .shard = {.grad = grad},
             .first = at == first,
             .sequences = left < TT_SEQUENCES ? left : TT_SEQUENCES,
             .steps = steps,

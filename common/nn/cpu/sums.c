@@ -1,5 +1,5 @@
-/*  sums - the gradients of a run of shards on all lanes, and the tree's additions: those inside a lane's part on that lane, the
- *  others when all are done. */
+/*  sums - the gradients of a run of shards on all lanes, and the tree's additions: those inside a block of several small shards there
+ *  (slices.c), those inside a lane's part on that lane, the others when all are done. */
 #include <string.h>
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/tree.h"
@@ -27,7 +27,21 @@ static bool s_within_a_part(uint32_t lo, uint32_t hi, uint32_t parts, uint32_t f
 typedef struct {
     const tt_work_t *work;
     cpu_plan_t plan;
+    uint32_t length, runs; /* rows that stay together, and how many such the pass has */
+    bool together;         /* shards may share a block                                */
 } job_t;
+
+/*  The first row of a shard. */
+static uint32_t s_first(const job_t *job, uint32_t shard)
+{
+    return tt_sums_first(job->work->compute.sums->shards, job->runs, shard) * job->length;
+}
+
+/*  Shards lo .. hi-1, a node of the tree, are one block. */
+static bool s_are_together(const job_t *job, uint32_t lo, uint32_t hi)
+{
+    return job->together && s_first(job, hi) - s_first(job, lo) <= TT_BLOCK;
+}
 
 static void s_add(const job_t *job, uint32_t from, uint32_t to)
 {
@@ -39,16 +53,35 @@ static void s_add(const job_t *job, uint32_t from, uint32_t to)
     }
 }
 
-/*  Every addition of the tree inside [lo, hi), but for those inside one of the `parts` near-equal parts of it, which were
- *  made before (parts = 0: none were). */
+/*  Every addition of the tree inside [lo, hi), but for those that were made before: inside one of the `parts` near-equal parts of it or,
+ *  in such a part (parts = 0), inside a block. */
 static void s_sum(const job_t *job, uint32_t lo, uint32_t hi, uint32_t parts)
 {
     for (uint32_t width = 1; width <= (hi - lo) / 2; width *= 2) {
         const uint32_t step = 2 * width;
         for (uint32_t at = (lo + step - 1) / step * step; at + step <= hi; at += step)
-            if (!s_within_a_part(lo, hi, parts, at, at + step))
+            if (!(parts ? s_within_a_part(lo, hi, parts, at, at + step) : s_are_together(job, at, at + step)))
                 s_add(job, at + width, at);
     }
+}
+
+/*  The largest node of the tree that begins with shard s, ends before `hi` and is a block; or the shard. */
+static uint32_t s_node_from(const job_t *job, uint32_t s, uint32_t hi)
+{
+    uint32_t width = 1;
+    while (s % (2 * width) == 0 && s + 2 * width <= hi && s_are_together(job, s, s + 2 * width))
+        width *= 2;
+    return s + width;
+}
+
+static void s_block(const job_t *job, const cpu_lane_t *lane, uint32_t lo, uint32_t hi)
+{
+    cpu_slice_t slice[TT_BLOCK];
+    const uint32_t first = s_first(job, lo);
+    for (uint32_t s = lo; s < hi; s++)
+        slice[s - lo] = (cpu_slice_t){
+            s_first(job, s) - first, s_first(job, s + 1) - s_first(job, s), job->work->compute.sums->leaf[s]};
+    cpu_shards(&job->plan, lane, first, slice, hi - lo);
 }
 
 /*  One lane: its part of the run, and what can be added inside it. */
@@ -57,11 +90,14 @@ static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
     const job_t *job = ctx;
     const tt_sums_t *sums = job->work->compute.sums;
     const cpu_net_t *self = sums->net->impl;
-    const uint32_t length = job->plan.pass->length ? job->plan.pass->length : 1, runs = job->plan.pass->rows / length;
     const run_t run = s_part(job->work->compute.lo, job->work->compute.hi, lane, lanes);
-    for (uint32_t s = run.lo; s < run.hi; s++)
-        cpu_shard(&job->plan, &self->lanes[lane], tt_sums_first(sums->shards, runs, s) * length,
-            tt_sums_first(sums->shards, runs, s + 1) * length, sums->leaf[s]);
+    for (uint32_t s = run.lo, end; s < run.hi; s = end) {
+        end = s_node_from(job, s, run.hi);
+        if (end - s > 1)
+            s_block(job, &self->lanes[lane], s, end);
+        else
+            cpu_shard(&job->plan, &self->lanes[lane], s_first(job, s), s_first(job, end), sums->leaf[s]);
+    }
     s_sum(job, run.lo, run.hi, 0);
 }
 
@@ -72,8 +108,11 @@ tt_status_t cpu_compute(const tt_work_t *work)
     TT_TRY(tt_work_check_rows(work));
     TT_TRY(tt_work_reserve(work));
     const cpu_device_t *device = (const cpu_device_t *)sums->net->device;
-    job_t job = {.work = work};
-    cpu_plan(&job.plan, sums->net, work->compute.pass);
+    const tt_pass_t *pass = work->compute.pass;
+    job_t job = {.work = work, .length = pass->length ? pass->length : 1};
+    job.runs = pass->rows / job.length;
+    job.together = cpu_slices_may(sums->net->impl) && pass->rows >= sums->shards; /* none without a row */
+    cpu_plan(&job.plan, sums->net, pass);
     cpu_sequences_reserve(&job.plan, sums);
     cpu_pool_run(device->pool, s_lane, &job);
     s_sum(&job, lo, hi, device->base.lanes);

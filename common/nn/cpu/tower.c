@@ -90,17 +90,17 @@ void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers
 /*  One chain over the rows is the rule for every sum over them, so there are no lanes here. */
 static void s_head_bias_grad(const cpu_tower_t *tower, const float *d_out, const cpu_block_t *block)
 {
-    for (size_t a = 0; a < tower->outs; a++) {
-        float sum = block->first ? 0.0f : block->grad[tower->bias_at + a];
-        for (size_t r = 0; r < block->rows; r++)
-            sum += d_out[a * TT_BLOCK + r];
-        block->grad[tower->bias_at + a] = sum;
-    }
+    for (const cpu_slice_t *slice = block->slice; slice < block->slice + block->slices; slice++)
+        for (size_t a = 0; a < tower->outs; a++) {
+            float *to = slice->grad + tower->bias_at + a, sum = block->first ? 0.0f : *to;
+            for (size_t r = slice->first; r < slice->first + slice->rows; r++)
+                sum += d_out[a * TT_BLOCK + r];
+            *to = sum;
+        }
+    cpu_slices_add(block, tower->bias_at, tower->outs);
 }
 
-/*  The head's weights stand transposed in lane->head_grad until the shard ends: with two outputs, [in][out] would leave
- *  seven lanes of eight idle. */
-static void s_head_weight_grad(const cpu_block_t *block, uint32_t t)
+static void s_head_slice_grad(const cpu_block_t *block, const cpu_slice_t *slice, uint32_t t)
 {
     const cpu_tower_t *tower = &block->net->tower[0][t];
     const tt_gemm_t job = {
@@ -108,17 +108,30 @@ static void s_head_weight_grad(const cpu_block_t *block, uint32_t t)
         .first = block->first,
         .m = tower->outs,
         .n = tower->in16,
-        .k = block->rows,
-        .a = block->lane->d_out[t],
+        .k = slice->rows,
+        .a = block->lane->d_out[t] + slice->first,
         .a_row = TT_BLOCK,
         .a_k = 1,
-        .b = s_layer_input(block, t, tower->layers),
+        .b = s_layer_input(block, t, tower->layers) + slice->first * tower->in16,
         .b_panel = 16,
         .b_k = tower->in16,
         .c = block->lane->head_grad[t],
         .c_row = tower->in16,
     };
     block->net->kernels->gemm(&job);
+}
+
+/*  The head's weights stand transposed in lane->head_grad until the shard ends: with two outputs, [in][out] would leave
+ *  seven lanes of eight idle. */
+static void s_head_weight_grad(const cpu_block_t *block, uint32_t t)
+{
+    const cpu_tower_t *tower = &block->net->tower[0][t];
+    for (uint32_t i = 0; i < block->slices; i++) {
+        s_head_slice_grad(block, &block->slice[i], t);
+        if (block->slices > 1)
+            cpu_tower_put_head_grad(tower, block->lane->head_grad[t], block->slice[i].grad);
+    }
+    cpu_slices_add(block, tower->weight_at, tower->in * tower->outs);
 }
 
 /*  `kind`: with the derivative of what gave the input h. */
@@ -146,6 +159,11 @@ static void s_head_input_grad(const cpu_block_t *block, uint32_t t, tt_gemm_kind
 
 void cpu_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, const float *input, const float *d)
 {
+    if (block->slices > 1) {
+        cpu_slices_layer_grad(block, layer, input, d);
+        return;
+    }
+    float *grad = block->slice[0].grad;
     const tt_gemm_t job = {
         .kind = TT_GEMM_ADD,
         .first = block->first,
@@ -158,7 +176,7 @@ void cpu_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, co
         .b = d,
         .b_panel = 16,
         .b_k = layer->out16,
-        .c = block->grad + layer->weight_at,
+        .c = grad + layer->weight_at,
         .c_row = layer->out,
     };
     const tt_kernels_t *kernels = block->net->kernels;
@@ -166,7 +184,7 @@ void cpu_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, co
         kernels->gemm(&job);
     else
         cpu_bytes_param_grad(kernels, &job, (const uint8_t *const *)block->from);
-    kernels->column_sum(block->rows, layer->out, d, layer->out16, block->first, block->grad + layer->bias_at);
+    kernels->column_sum(block->rows, layer->out, d, layer->out16, block->first, grad + layer->bias_at);
 }
 
 void cpu_layer_input_grad(const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *d,

@@ -191,7 +191,7 @@ void cuda_noise_free(const tt_net_t *net, cuda_noise_t *self);
 const float *cuda_noise_weights(const tt_net_t *net, uint32_t set, uint32_t t);
 tt_status_t cuda_noise_refresh(const tt_net_t *net, uint32_t set, uint32_t groups);
 tt_status_t cuda_noise_draw(const tt_work_t *work);
-void cuda_noise_back(const tt_net_t *net, const cuda_run_t *run);
+void cuda_noise_back(const tt_net_t *net, uint32_t groups, const cuda_run_t *run);
 
 /* ---- tower.c: a run's rows through towers and back ---------------------------------------------------------------------- */
 

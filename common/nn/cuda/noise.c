@@ -128,13 +128,15 @@ tt_status_t cuda_noise_draw(const tt_work_t *work)
     return cuda_again(device, &key, s_refresh, &again);
 }
 
-void cuda_noise_back(const tt_net_t *net, const cuda_run_t *run)
+void cuda_noise_back(const tt_net_t *net, uint32_t groups, const cuda_run_t *run)
 {
     const cuda_noise_t *self = s_of(net);
     const cuda_device_t *device = (const cuda_device_t *)net->device;
     cuda_noisy_t job[2];
     for (uint32_t l = 0; l < self->layers; l++) {
         const tt_noisy_layer_t *at = &self->layer[l].at;
+        if (!(groups >> net->spec.tower[self->layer[l].tower].group & 1))
+            continue;
         s_jobs(&self->layer[l], net->params[0], self->noise[0], self->weights[0], job);
         cuda_noisy_back(device->work, run, &job[0], at->weight, at->d_weight);
         cuda_noisy_back(device->work, run, &job[1], at->bias, at->d_bias);

@@ -424,7 +424,7 @@ static tt_status_t s_rows(pass_t *self)
     TT_TRY(s_loss(self));
     TT_TRY(s_back_to_source(self));
     s_back(self);
-    cuda_noise_back(self->net, &self->loss.run);
+    cuda_noise_back(self->net, tt_spec_groups_of(&self->net->spec, self->back), &self->loss.run);
     return cuda_launched(self->device, "the way back");
 }
 
