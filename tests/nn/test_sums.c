@@ -302,7 +302,7 @@ static void test_a_sum_that_was_put(void **state)
     s_close(&world);
 }
 
-/*  An objective of the actor alone has zeros for the critic's group, also where a pass before it left a gradient. */
+/*  An objective of the actor alone has zeros for the critic, also where a pass before it left a gradient. */
 static void s_actor_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
     tt_loss_block_t both = *block;
@@ -312,39 +312,59 @@ static void s_actor_loss(const void *params, const void *const *input, const tt_
     s_loss(params, input, &both);
 }
 
-static void test_a_group_that_is_not_trained(void **state)
+/*  Node 1 has zeros for the critic. */
+static void s_assert_no_critic(world_t *world)
+{
+    size_t count = 0;
+    const tt_tensor_t *tensor = tt_net_tensors(world->net, &count);
+    const float *sum = s_node(world, 1);
+    for (size_t t = 0; t < count; t++)
+        for (size_t i = 0; strncmp(tensor[t].name, "critic", 6) == 0 && i < tensor[t].rows * tensor[t].cols; i++)
+            assert_true(sum[tensor[t].offset + i] == 0);
+}
+
+/*  After a pass that trained both. `asked`: a node before the step. */
+static void s_train_the_actor(world_t *world, tt_opt_t *critic, uint32_t rows, bool asked)
 {
     const tt_objective_t actor = {
         .name = "actor's distance", .stages = 1, .stage = {{.tower = 0, .grad = true}}, .loss = s_actor_loss};
+    float norm[2] = {0};
+    s_compute(world, rows, 0, 4);
+    tt_pass_t pass = s_pass(world, rows);
+    pass.objective = &actor;
+    assert_ok(tt_sums_compute(world->sums, world->place.stream, &pass, 0, 4));
+    if (asked)
+        s_assert_no_critic(world);
+    if (!critic)
+        return;
+    assert_ok(tt_opt_step(critic, world->place.stream, world->sums, 0.5f));
+    assert_ok(tt_net_report(world->net, world->place.stream, world->sums, NULL, norm));
+    assert_true(norm[1] == 0);
+}
+
+/*  In a group of its own, or in the actor's; shards by themselves, and all in one block. */
+static void test_a_tower_that_is_not_trained(void **state)
+{
     const tt_opt_spec_t sgd = {.kind = TT_OPT_SGD};
     (void)state;
-    world_t world;
-    tt_net_spec_t spec = s_spec;
-    spec.tower[1].group = 1;
-    s_open_with(&world, &spec, 2, 4);
-    size_t first = 0, count = 0;
-    tt_net_group_span(&spec, 1, &first, &count);
-    float *before = fixture_params(&world.place, world.net, 0), norm[2] = {0};
-    tt_opt_t *opt = NULL;
-    assert_ok(tt_opt_new(&opt, world.net, 1, &sgd));
-    for (int asked = 0; asked < 2; asked++) {
-        s_compute(&world, ROWS, 0, 4);
-        tt_pass_t pass = s_pass(&world, ROWS);
-        pass.objective = &actor;
-        assert_ok(tt_sums_compute(world.sums, world.place.stream, &pass, 0, 4));
-        if (asked)
-            for (size_t i = 0; i < count; i++)
-                assert_true(s_node(&world, 1)[first + i] == 0);
-        assert_ok(tt_opt_step(opt, world.place.stream, world.sums, 0.5f));
-        assert_ok(tt_net_report(world.net, world.place.stream, world.sums, NULL, norm));
-        assert_true(norm[1] == 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        world_t world;
+        tt_net_spec_t spec = s_spec;
+        tt_opt_t *opt = NULL;
+        spec.tower[1].group = i % 2;
+        s_open_with(&world, &spec, 1, 4);
+        float *before = fixture_params(&world.place, world.net, 0);
+        if (spec.tower[1].group)
+            assert_ok(tt_opt_new(&opt, world.net, 1, &sgd));
+        s_train_the_actor(&world, opt, i < 2 ? ROWS : TT_BLOCK, false);
+        s_train_the_actor(&world, opt, i < 2 ? ROWS : TT_BLOCK, true);
+        float *after = fixture_params(&world.place, world.net, 0);
+        assert_memory_equal(after, before, tt_net_param_count(&spec) * sizeof *after);
+        free(before);
+        free(after);
+        tt_opt_destroy(&opt);
+        s_close(&world);
     }
-    float *after = fixture_params(&world.place, world.net, 0);
-    assert_memory_equal(after, before, tt_net_param_count(&spec) * sizeof *after);
-    free(before);
-    free(after);
-    tt_opt_destroy(&opt);
-    s_close(&world);
 }
 
 static void test_forward_is_the_same_on_any_lanes(void **state)
@@ -402,7 +422,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_there),
         cmocka_unit_test(test_rows_that_no_table_has),
         cmocka_unit_test(test_a_sum_that_was_put),
-        cmocka_unit_test(test_a_group_that_is_not_trained),
+        cmocka_unit_test(test_a_tower_that_is_not_trained),
         cmocka_unit_test(test_forward_is_the_same_on_any_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
