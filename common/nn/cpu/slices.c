@@ -74,14 +74,16 @@ typedef struct {
     size_t row, rows, col, cols;
 } tile_t;
 
+/*  Of a layer that is no wider than a tile, the first shard's part is where the sum goes. */
 static void s_tile(
     const cpu_block_t *block, const cpu_layer_t *layer, const tile_t *at, const float *input, const float *d)
 {
     const tt_kernels_t *kernels = block->net->kernels;
     const size_t floats = at->rows * at->cols;
-    float *tile = block->lane->tile, *to = block->slice[0].grad + layer->weight_at + at->row * layer->out + at->col;
+    float *part[TT_BLOCK], *to = block->slice[0].grad + layer->weight_at + at->row * layer->out + at->col;
     for (uint32_t i = 0; i < block->slices; i++) {
         const cpu_slice_t *slice = &block->slice[i];
+        part[i] = i == 0 && at->cols == layer->out ? to : block->lane->tile + i * floats;
         const tt_gemm_t job = {
             .kind = TT_GEMM_ADD,
             .first = true,
@@ -94,16 +96,16 @@ static void s_tile(
             .b = d + slice->first * layer->out16 + at->col,
             .b_panel = 16,
             .b_k = layer->out16,
-            .c = tile + i * floats,
+            .c = part[i],
             .c_row = at->cols,
         };
         kernels->gemm(&job);
     }
     for (uint32_t width = 1; width < block->slices; width *= 2)
         for (uint32_t i = 0; i < block->slices; i += 2 * width)
-            kernels->add(floats, tile + (i + width) * floats, tile + i * floats);
-    for (size_t r = 0; r < at->rows; r++)
-        memcpy(to + r * layer->out, tile + r * at->cols, at->cols * sizeof *to);
+            kernels->add(floats, part[i + width], part[i]);
+    for (size_t r = 0; part[0] != to && r < at->rows; r++)
+        memcpy(to + r * layer->out, part[0] + r * at->cols, at->cols * sizeof *to);
 }
 
 static void s_tiles(const cpu_block_t *block, const cpu_layer_t *layer, const float *input, const float *d)
