@@ -194,6 +194,15 @@ typedef struct {
  *  for the gradients of the run. */
 tt_status_t tt_work_check_rows(const tt_work_t *work);
 tt_status_t tt_work_reserve(const tt_work_t *work);
+/*  Floats of a gradient. */
+typedef struct {
+    size_t first, count;
+} tt_span_t;
+/*  Where a gradient has these groups (bits), and what stands behind the parameters: of neighbours one span, with the gap between them. */
+enum { TT_SPANS_MAX = TT_TOWERS_MAX + 1 };
+uint32_t tt_work_spans(const tt_net_t *net, uint32_t groups, tt_span_t span[TT_SPANS_MAX]);
+/*  Where it lacks the zeros of some of these groups: those that the sums are not of. */
+uint32_t tt_work_missing(const tt_sums_t *sums, uint32_t groups, tt_span_t span[TT_SPANS_MAX]);
 
 /*  stored.c: what any device needs to know of rows made of stored frames. */
 

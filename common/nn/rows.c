@@ -1,4 +1,5 @@
-/*  rows - what every backend checks of a pass before it computes: that nobody reads behind a table. */
+/*  rows - what every backend does around a pass: that nobody reads behind a table, memory for its gradients, and which parts of them it
+ *  has to do with. */
 #include "common/base/mem.h"
 #include "common/nn/backend.h"
 
@@ -50,4 +51,37 @@ tt_status_t tt_work_reserve(const tt_work_t *work)
         sums->leaf[s] = memory;
     }
     return TT_OK;
+}
+
+static uint32_t s_span(tt_span_t *span, uint32_t spans, size_t first, size_t end)
+{
+    tt_span_t *last = spans ? &span[spans - 1] : NULL;
+    if (last && first - (last->first + last->count) < TT_GROUP_ALIGN) {
+        last->count = end - last->first;
+        return spans;
+    }
+    span[spans] = (tt_span_t){first, end - first};
+    return spans + 1;
+}
+
+static uint32_t s_spans(const tt_net_t *net, uint32_t groups, tt_span_t *span)
+{
+    uint32_t spans = 0;
+    for (uint32_t g = 0; g < tt_net_groups(&net->spec); g++) {
+        size_t first = 0, count = 0;
+        tt_net_group_span(&net->spec, g, &first, &count);
+        if (groups >> g & 1)
+            spans = s_span(span, spans, first, first + count);
+    }
+    return spans;
+}
+
+uint32_t tt_work_spans(const tt_net_t *net, uint32_t groups, tt_span_t span[TT_SPANS_MAX])
+{
+    return s_span(span, s_spans(net, groups, span), net->param_count, net->grad_count);
+}
+
+uint32_t tt_work_missing(const tt_sums_t *sums, uint32_t groups, tt_span_t span[TT_SPANS_MAX])
+{
+    return s_spans(sums->net, groups & ~sums->groups, span);
 }

@@ -214,11 +214,6 @@ void cpu_noise_refresh(const tt_net_t *net, uint32_t set, uint32_t groups);
 void cpu_noise_back(const tt_net_t *net, uint32_t groups, float *grad);
 tt_status_t cpu_noise(const tt_work_t *work);
 
-/*  Floats of a gradient. */
-typedef struct {
-    size_t first, count;
-} cpu_span_t;
-
 /*  pass.c: the rows of a shard through an objective. A plan is made once for all shards: which towers each view computes and
  *  which are walked back, as bits; where the tables lie that the loss reads. */
 typedef struct {
@@ -230,7 +225,7 @@ typedef struct {
     uint32_t through; /* towers through which gradients go to what was drawn */
     uint32_t groups;  /* groups that are trained, as bits; what a gradient has of them, and behind the parameters: */
     uint32_t spans;
-    cpu_span_t span[TT_TOWERS_MAX + 1];
+    tt_span_t span[TT_SPANS_MAX];
     uint32_t near; /* towers that the stages take without what comes before recurrent ones */
     const void *input[TT_INPUTS_MAX];
 } cpu_plan_t;

@@ -11,29 +11,6 @@ static uint32_t s_view(const tt_stage_t *stage)
     return (uint32_t)stage->frame * TT_SETS_MAX + stage->set;
 }
 
-/*  Of neighbours one span, with the gap between them. */
-static void s_plan_span(cpu_plan_t *self, size_t first, size_t end)
-{
-    cpu_span_t *last = self->spans ? &self->span[self->spans - 1] : NULL;
-    if (last && first - (last->first + last->count) < TT_GROUP_ALIGN)
-        last->count = end - last->first;
-    else
-        self->span[self->spans++] = (cpu_span_t){first, end - first};
-}
-
-static void s_plan_spans(cpu_plan_t *self)
-{
-    const tt_net_t *net = self->net;
-    self->groups = tt_spec_groups_of(&net->spec, self->back);
-    for (uint32_t g = 0; self->groups >> g; g++) {
-        size_t first = 0, count = 0;
-        tt_net_group_span(&net->spec, g, &first, &count);
-        if (self->groups >> g & 1)
-            s_plan_span(self, first, first + count);
-    }
-    s_plan_span(self, net->param_count, net->grad_count);
-}
-
 void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
 {
     const cpu_net_t *impl = net->impl;
@@ -54,7 +31,8 @@ void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
     }
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
         self->input[i] = pass->input[i] ? pass->input[i]->rows : NULL;
-    s_plan_spans(self);
+    self->groups = tt_spec_groups_of(&net->spec, self->back);
+    self->spans = tt_work_spans(net, self->groups, self->span);
 }
 
 /*  The rows behind the last one hold what the bias made of them: the loss is promised zeros. */

@@ -48,7 +48,7 @@ static void s_add(const job_t *job, uint32_t from, uint32_t to)
     const tt_sums_t *sums = job->work->compute.sums;
     const tt_kernels_t *kernels = ((const cpu_net_t *)sums->net->impl)->kernels;
     for (uint32_t i = 0; i < job->plan.spans; i++) {
-        const cpu_span_t *span = &job->plan.span[i];
+        const tt_span_t *span = &job->plan.span[i];
         kernels->add(span->count, sums->leaf[from] + span->first, sums->leaf[to] + span->first);
     }
 }
@@ -123,12 +123,10 @@ tt_status_t cpu_compute(const tt_work_t *work)
 
 void cpu_sums_fill(const tt_sums_t *sums, uint32_t groups, float *grad)
 {
-    for (uint32_t g = 0; g < tt_net_groups(&sums->net->spec); g++) {
-        size_t first = 0, count = 0;
-        tt_net_group_span(&sums->net->spec, g, &first, &count);
-        if (groups & ~sums->groups & 1u << g)
-            memset(grad + first, 0, count * sizeof(float));
-    }
+    tt_span_t span[TT_SPANS_MAX];
+    const uint32_t spans = tt_work_missing(sums, groups, span);
+    for (uint32_t i = 0; i < spans; i++)
+        memset(grad + span[i].first, 0, span[i].count * sizeof(float));
 }
 
 tt_status_t cpu_node(const tt_work_t *work)

@@ -85,6 +85,7 @@ tt_status_t cuda_step(const tt_work_t *work)
     cuda_key_add(&key, &opt->spec, sizeof opt->spec);
     cuda_key_add(&key, &opt->state, sizeof opt->state);
     cuda_key_add(&key, &work->step.sums->root, sizeof work->step.sums->root);
+    TT_TRY(cuda_fill(work->step.sums, 1u << opt->group, work->step.sums->leaf[0]));
     TT_TRY(cuda_up(device, &((cuda_net_t *)opt->net->impl)->steps[opt->group], &step, sizeof step));
     tt_work_t again = *work;
     return cuda_again(device, &key, s_launch, &again);

@@ -252,6 +252,8 @@ tt_status_t cuda_step(const tt_work_t *work);
 tt_status_t cuda_report(cuda_stream_t *stream, const tt_work_t *work);
 /*  Do one thing: queue its launches and copies. */
 tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work);
+/*  Zeros to a gradient of these sums where it has nothing of these groups. */
+tt_status_t cuda_fill(const tt_sums_t *sums, uint32_t groups, float *grad);
 
 /*  losses.c (made by CMake): the loss of an objective of that name; NULL: there is none here. */
 cuda_loss_fn cuda_loss_find(const char *name);

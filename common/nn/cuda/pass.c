@@ -2,6 +2,7 @@
  *
  *  Views (a set seen from a frame) take turns in the activations. The trained one comes last, so that the way back finds its own
  *  there; what heads gave is kept of each. */
+#include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/nn/cuda/cuda.h"
@@ -20,7 +21,9 @@ typedef struct {
     uint32_t apart[CUDA_VIEWS];   /* whose heads are seen as well: drawn from, known */
     uint8_t action[CUDA_VIEWS];   /* tt_action_t of those that read one */
     uint32_t back, through;       /* through: to what was drawn */
-    cuda_fused_fn fused;          /* not NULL: all of it is one launch */
+    uint32_t groups, spans; /* that are trained, as bits; where a gradient has them and what is behind the parameters */
+    tt_span_t span[TT_SPANS_MAX];
+    cuda_fused_fn fused; /* not NULL: all of it is one launch */
     cuda_flow_t flow;
     const uint32_t *row;        /* on the card            */
     const uint32_t *host_row;   /* in staging             */
@@ -424,16 +427,31 @@ static tt_status_t s_rows(pass_t *self)
     TT_TRY(s_loss(self));
     TT_TRY(s_back_to_source(self));
     s_back(self);
-    cuda_noise_back(self->net, tt_spec_groups_of(&self->net->spec, self->back), &self->loss.run);
+    cuda_noise_back(self->net, self->groups, &self->loss.run);
     return cuda_launched(self->device, "the way back");
 }
 
-/*  Every addition of the tree inside the run. */
+/*  The run, and where some floats of its gradients are; grad has room for all shards. */
+static cuda_run_t s_part(const cuda_run_t *run, size_t first, float **grad)
+{
+    cuda_run_t part = *run;
+    for (uint32_t s = run->lo; s < run->hi; s++)
+        grad[s] = run->grad[s] + first;
+    part.grad = grad;
+    return part;
+}
+
+/*  Every addition of the tree inside the run, of what is trained. */
 static tt_status_t s_tree(const pass_t *self)
 {
-    const tt_sums_t *sums = self->work->compute.sums;
-    for (uint32_t width = 1; width <= (self->loss.run.hi - self->loss.run.lo) / 2; width *= 2)
-        cuda_tree_level(self->device->work, &self->loss.run, width, sums->count);
+    const cuda_run_t *run = &self->loss.run;
+    float **grad = tt_array0(run->hi, sizeof *grad);
+    for (uint32_t i = 0; i < self->spans; i++) {
+        const cuda_run_t part = s_part(run, self->span[i].first, grad);
+        for (uint32_t width = 1; width <= (run->hi - run->lo) / 2; width *= 2)
+            cuda_tree_level(self->device->work, &part, width, self->span[i].count);
+    }
+    free(grad);
     return cuda_launched(self->device, "sums");
 }
 
@@ -449,7 +467,8 @@ static tt_status_t s_run(void *given)
     pass_t *self = given;
     if (self->fused)
         return s_fused(self);
-    cuda_clear(self->device->work, &self->loss.run, 0, self->work->compute.sums->count);
+    for (uint32_t i = 0; i < self->spans; i++)
+        cuda_clear(self->device->work, &self->loss.run, self->span[i].first, self->span[i].count);
     if (self->rows)
         TT_TRY(s_rows(self));
     return s_tree(self);
@@ -502,6 +521,9 @@ tt_status_t cuda_compute(const tt_work_t *work)
     s_plan(&self);
     self.fused = self.rows ? cuda_fused_fits(sums, self.pass) : NULL;
     TT_TRY(s_lists(&self));
+    self.groups = tt_spec_groups_of(&sums->net->spec, self.back);
+    self.spans = tt_work_spans(sums->net, self.groups, self.span);
     sums->root = sums->leaf[0];
+    sums->groups = self.groups;
     return s_run_or_again(&self);
 }

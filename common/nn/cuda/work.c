@@ -20,6 +20,18 @@ static tt_status_t s_sum(cuda_device_t *device, const tt_work_t *work)
     sums->given = given;
     TT_TRY(cuda_up(device, given, work->sum.sum, sums->count * sizeof(float)));
     sums->root = given;
+    sums->groups = UINT32_MAX;
+    return TT_OK;
+}
+
+tt_status_t cuda_fill(const tt_sums_t *sums, uint32_t groups, float *grad)
+{
+    cuda_device_t *device = (cuda_device_t *)sums->net->device;
+    tt_span_t span[TT_SPANS_MAX];
+    const uint32_t spans = tt_work_missing(sums, groups, span);
+    for (uint32_t i = 0; i < spans; i++)
+        TT_TRY(cuda_said(device, cudaMemsetAsync(grad + span[i].first, 0, span[i].count * sizeof(float), device->work),
+            "a group's zeros"));
     return TT_OK;
 }
 
@@ -30,6 +42,7 @@ static tt_status_t s_node(cuda_stream_t *stream, const tt_work_t *work)
     tt_tree_span(sums->shards, work->node.node, &lo, &hi);
     if (!sums->host[lo])
         sums->host[lo] = tt_aligned0(tt_mul(sums->count, sizeof(float)));
+    TT_TRY(cuda_fill(sums, UINT32_MAX, sums->leaf[lo]));
     TT_TRY(cuda_down(
         stream, sums->host[lo], work->node.node == 1 ? sums->root : sums->leaf[lo], sums->count * sizeof(float)));
     *work->node.out = sums->host[lo];
