@@ -7,7 +7,7 @@
 
 /*  Filled from EVENT finished by their own names. */
 static const char *const s_copied[] = {"env_steps", "updates", "episodes", "return_mean", "solved_at_steps",
-    "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions", "lag_max", "eval",
+    "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions", "lag_max", "eval", "weights_only",
     "restored_from"};
 
 static const char *const s_stop_rules[] = {"return_mean", "env_steps", "wall_s"};
@@ -123,6 +123,9 @@ void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
     if (json_is_number(json_object_get(summary, "solved_at_s")))
         fprintf(stream, "  solved after %.0f steps, %.2f s from process start\n", s_number(summary, "solved_at_steps"),
             s_number(summary, "solved_at_s"));
+    if (json_is_string(json_object_get(summary, "weights_only")))
+        fprintf(stream, "  final.safetensors has the weights alone, and no run goes on from it: %s\n",
+            s_text(summary, "weights_only"));
     tt_summary_print_life(stream, summary);
     s_print_restored(stream, json_object_get(summary, "restored_from"));
     fprintf(stream, "  %s\n", s_text(summary, "run_dir"));

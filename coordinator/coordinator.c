@@ -220,6 +220,7 @@ static tt_status_t s_begin_session(coordinator_t *self, const journal_past_t *pa
     roster_begin_after(self->roster, era);
     if (past->found) {
         TT_TRY(restore_choose(self));
+        self->restore.untold = true;
         roster.ended = past->end && restore_is_final(self);
         roster_continue(self->roster, &roster);
     }

@@ -156,6 +156,11 @@ tt_status_t restore_tell(coordinator_t *self)
     if (!restore->untold)
         return TT_OK;
     restore->untold = false;
+    if (!restore->story) {
+        log_warn("there is no snapshot to go on from: the run begins anew");
+        s_warn(self, "there is no snapshot to go on from: the run begins anew");
+        return TT_OK;
+    }
     json_array_foreach(json_object_get(restore->story, "passed_over"), i, bad)
     {
         snprintf(text, sizeof text, "%.80s is passed over: %.300s", json_string_value(json_object_get(bad, "snapshot")),

@@ -19,7 +19,7 @@ typedef struct {
     tt_status_t status; /* of the newest choice                                                                 */
     char path[4608];    /* absolute; "" = version 0                                                             */
     json_t *story; /* {"snapshot", "updates", "adopted", "passed_over": [{"snapshot", "reason"}]}; NULL = version 0 */
-    bool untold;   /* the story is new                                                                     */
+    bool untold;   /* the story is new, or a life begins without one                                       */
     json_t *known; /* {"00000123.safetensors": why it cannot be gone on from}, though it is whole; NULL = none    */
 } restore_t;
 

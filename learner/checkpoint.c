@@ -1,6 +1,7 @@
 #define TT_LOG_COMPONENT "checkpoint"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include "common/base/log.h"
 #include "learner/core.h"
 
@@ -121,11 +122,80 @@ tt_status_t checkpoint_when_due(core_t *self)
     return TT_OK;
 }
 
+/* ---- weights alone ----------------------------------------------------------------------------------------------------- */
+
+/*  A version to act with, and nothing to go on from. */
+static void s_bare(core_t *self, const tt_snapshot_version_t *version, double return_mean, tt_snapshot_t *out)
+{
+    state_expect(self, out);
+    out->bare = true;
+    out->update = version->version;
+    out->return_mean = return_mean;
+    out->params = version->params;
+    out->versions = 1;
+    out->version[0] = *version;
+    out->version[0].reward = NULL;
+}
+
+static tt_status_t s_put_bare(core_t *self, const tt_snapshot_t *snapshot, const char *folder, const char *name)
+{
+    char path[4300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    tt_link_state(self->link, "writing %s", name);
+    return tt_snapshot_write(snapshot, path, core_gets_on(self));
+}
+
+/*  One of an earlier life that can be gone on from stays, by its number. */
+static tt_status_t s_spare_final(const char *folder)
+{
+    char path[4300], name[TT_CHECKPOINT_NAME];
+    tt_snapshot_info_t info;
+    snprintf(path, sizeof path, "%s/" TT_CHECKPOINT_FINAL, folder);
+    if (tt_snapshot_inspect(path, &info) != TT_OK)
+        return TT_OK;
+    tt_checkpoint_name(name, info.update);
+    const tt_status_t status = info.bare ? TT_OK : tt_checkpoint_alias(folder, TT_CHECKPOINT_FINAL, name);
+    tt_snapshot_info_free(&info);
+    return status;
+}
+
+static tt_status_t s_write_final_bare(core_t *self)
+{
+    char folder[4200];
+    tt_snapshot_t snapshot;
+    version_t *newest = publish_newest(self->data.publish);
+    const tt_snapshot_version_t version = {newest->version, version_params(newest), version_norm(newest), NULL};
+    s_bare(self, &version, tt_episodes_return_mean(self->statistics.episodes), &snapshot);
+    if (!self->location->dir[0])
+        return s_store(self, &snapshot, TT_CHECKPOINT_FINAL, false, FINAL_PATIENCE_MS);
+    TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
+    TT_TRY(s_spare_final(folder));
+    return s_put_bare(self, &snapshot, folder, TT_CHECKPOINT_FINAL);
+}
+
+/*  Weights are small beside all else that a snapshot has: what was learned is not lost for want of room. */
+static tt_status_t s_save_weights(core_t *self)
+{
+    char why[sizeof self->checkpoint.bare];
+    snprintf(why, sizeof why, "%s", tt_err_text());
+    const tt_status_t status = s_write_final_bare(self);
+    if (status == TT_STOPPED)
+        return status;
+    if (status != TT_OK)
+        return tt_err(TT_IO, "%s", why);
+    memcpy(self->checkpoint.bare, why, sizeof why);
+    log_error("%s has the weights alone: %s", TT_CHECKPOINT_FINAL, why);
+    return TT_OK;
+}
+
 tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
 {
     snprintf(path, size, "%s/" TT_CHECKPOINTS "/%s", self->control.run_dir, TT_CHECKPOINT_FINAL);
-    const tt_status_t status =
+    self->checkpoint.bare[0] = '\0';
+    tt_status_t status =
         keeping_does(self) ? keeping_final(self) : s_write(self, TT_CHECKPOINT_FINAL, path, FINAL_PATIENCE_MS);
+    if (status == TT_IO)
+        status = s_save_weights(self);
     if (status == TT_STOPPED)
         return TT_OK;
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "the final checkpoint could not be written");
@@ -133,27 +203,19 @@ tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
 
 static tt_status_t s_write_best(core_t *self, const tt_snapshot_t *snapshot)
 {
-    char folder[4200], path[4300];
+    char folder[4200];
     if (!self->location->dir[0])
         return s_store(self, snapshot, TT_CHECKPOINT_BEST, false, DUE_PATIENCE_MS);
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
     if (!tt_checkpoint_exceeds_best(folder, snapshot->return_mean))
         return TT_OK;
-    snprintf(path, sizeof path, "%s/%s", folder, TT_CHECKPOINT_BEST);
-    tt_link_state(self->link, "writing " TT_CHECKPOINT_BEST);
-    return tt_snapshot_write(snapshot, path, core_gets_on(self));
+    return s_put_bare(self, snapshot, folder, TT_CHECKPOINT_BEST);
 }
 
 tt_status_t checkpoint_best(core_t *self, const tt_snapshot_version_t *version, double return_mean)
 {
     tt_snapshot_t snapshot;
-    state_expect(self, &snapshot);
-    snapshot.bare = true;
-    snapshot.update = version->version;
-    snapshot.return_mean = return_mean;
-    snapshot.params = version->params;
-    snapshot.versions = 1;
-    snapshot.version[0] = *version;
+    s_bare(self, version, return_mean, &snapshot);
     const tt_status_t status = s_write_best(self, &snapshot);
     if (status == TT_OK || status == TT_STOPPED)
         return TT_OK;

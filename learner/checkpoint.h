@@ -12,6 +12,7 @@ typedef struct core core_t;
 typedef struct {
     int64_t newest_ns; /* when it was written, or tried; or when weights were got */
     tt_checkpoint_updates_t found;
+    char bare[512]; /* why the final one has the weights alone; "" = it has all */
 } checkpoint_t;
 
 /*  There are weights: the time to the next begins, and what else the folder has is void if it is of later updates. */
@@ -20,7 +21,8 @@ void checkpoint_end(checkpoint_t *self);
 /*  The next is due at the next version. */
 void checkpoint_hurry(core_t *core);
 tt_status_t checkpoint_when_due(core_t *core);
-/*  The final one; path[4096] gets its name. Another era may have begun when it returns. */
+/*  The final one; path[4096] gets its name. Another era may have begun when it returns. Where there is no room for it, it is written with
+ *  the weights alone, and checkpoint->bare says why. */
 tt_status_t checkpoint_final(core_t *core, char *path, size_t size);
 /*  A version alone, as the run's best, unless that has a greater return. */
 tt_status_t checkpoint_best(core_t *core, const tt_snapshot_version_t *version, double return_mean);

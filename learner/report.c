@@ -179,11 +179,13 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
     const stop_facts_t facts = report_facts(self);
     char sha[65];
     tt_weights_sha256(version_params(publish_newest(self->data.publish)), self->model.params, sha);
-    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:o}", "reason", tt_json_text(self->ending.reason),
-        "env_steps", (json_int_t)facts.env_steps, "updates", (json_int_t)self->at.update, "episodes",
-        (json_int_t)facts.episodes, "return_mean", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
-        s_transitions(self, facts.env_steps), "lag_max", (json_int_t)self->at.lag_max, "dropped",
-        (json_int_t)intake_dropped(self->data.intake), "checkpoint", tt_json_text(checkpoint));
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:o, s:o}", "reason",
+        tt_json_text(self->ending.reason), "env_steps", (json_int_t)facts.env_steps, "updates",
+        (json_int_t)self->at.update, "episodes", (json_int_t)facts.episodes, "return_mean", s_number(facts.return_mean),
+        "weights_sha256", sha, "transitions", s_transitions(self, facts.env_steps), "lag_max",
+        (json_int_t)self->at.lag_max, "dropped", (json_int_t)intake_dropped(self->data.intake), "checkpoint",
+        tt_json_text(checkpoint), "weights_only",
+        self->checkpoint.bare[0] ? tt_json_text(self->checkpoint.bare) : json_null());
 }
 
 void report_finished(core_t *self, const char *checkpoint)

@@ -9,7 +9,7 @@ from rig import SOURCE, check, equal, main
 
 SUMMARY_KEYS = ["run", "status", "rolled_back", "reason", "env_steps", "updates", "episodes", "return_mean",
                 "solved_at_steps", "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions",
-                "lag_max", "eval", "restored_from", "life", "changed", "run_dir"]
+                "lag_max", "eval", "weights_only", "restored_from", "life", "changed", "run_dir"]
 
 
 def test_solves_cartpole(world):

@@ -8,10 +8,11 @@ import random
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, check, equal, main, newest_update, steps, wait_for
+from rig import BATCH, DEADLINE, ENDLESS, TUTTI, check, equal, main, newest_update, steps, wait_for
 
 CAPACITY = 4000
 JOB = """\
@@ -260,5 +261,29 @@ def test_not_saved(world):
     check("the replay begins empty" in done.stdout + done.stderr, f"not said: {done.stdout}{done.stderr}")
 
 
+def test_no_room_at_the_end(world):
+    """The weights are there all the same, and what could be gone on from still can be: the end of the life before."""
+    if os.geteuid() != 0 or not shutil.which("unshare") or \
+            subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+        print("        needs root and a mount namespace: left out", flush=True)
+        return
+    run_dir = os.path.join(world.path, "m", "run")
+    script = ('mkdir m && mount -t tmpfs -o size=64m tmpfs m && "$0" run "$1" --run-dir m/run --set stop.env_steps=3k && '
+              'head -c 52M /dev/zero > m/others && for steps in 4k 5k; do "$0" resume m/run --set stop.env_steps=$steps && '
+              '"$0" eval m/run -n 2 || exit 1; done; "$0" run "$1" --quiet --run-dir m/other --set stop.env_steps=2k && '
+              '"$0" resume m/other --quiet --set stop.env_steps=3k && cat m/other/logs/coordinator-0.log && rm m/others && "$0" resume m/run --output json --set stop.env_steps=6k')
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, TUTTI, s_config(world)], env=world.env, cwd=world.path, capture_output=True,
+                          text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL, check=False)
+    said = done.stdout + done.stderr
+    equal(done.returncode, 0, f"exit code; {said}")
+    for steps_ in (4000, 5000):
+        check(f"final.safetensors  CartPole-v1, version {steps_ // BATCH}\n" in said, f"no evaluation after {steps_} steps: {said}")
+    equal(said.count("final.safetensors has the weights alone, and no run goes on from it: "), 4, f"how often that was said in {said}")
+    check("there is no snapshot to go on from: the run begins anew" in said, f"not said of another run without a snapshot: {said}")
+    began = json.loads(done.stdout.splitlines()[-1])["restored_from"]
+    equal((began["updates"], began["passed_over"]), (3000 // BATCH, []), "where the last life began")
+    check(not os.path.exists(run_dir), "it is outside its mount")
+
+
 main(test_killed_lag_0, test_killed_lag_1, test_killed_uniform, test_killed_two_learners, test_interrupted, test_leader_killed,
-     test_disk_is_bounded, test_newest_damaged, test_all_damaged, test_not_saved)
+     test_disk_is_bounded, test_newest_damaged, test_all_damaged, test_not_saved, test_no_room_at_the_end)
