@@ -138,6 +138,7 @@ static void s_man_command(FILE *out, const tt_command_t *command)
 static const char s_man_end[] =
     ".SH ENVIRONMENT\n.TP\n.B TT_LOG\nLog levels: \\fIlearner:debug,net:trace,info\\fR.\n"
     ".TP\n.B TT_LOG_FORMAT\n\\fIjson\\fR: one JSON object a log line.\n"
+    ".TP\n.B TT_LOG_MB\nThe most that the log of a run's process has, in MiB; default 32.\n"
     ".SH EXIT STATUS\n0 on success, codes as in \\fBsysexits.h\\fR(3head) otherwise: 64 bad usage, 65 bad data, "
     "66 not found, 69 unavailable, 70 internal error, 73 exists or in use, 74 input or output failed, "
     "78 bad configuration, 79 training has diverged; 130 after SIGINT, 143 after SIGTERM.\n";

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
+#include "controller/logfile.h"
 #include "controller/rundir.h"
 
 const tt_option_t tt_opt_logs[] = {{"follow", 'f', NULL, "go on until the run has ended"}, {0}};
@@ -17,7 +19,9 @@ enum { LOGS_MAX = 1024, LOOK_AGAIN_MS = 100 };
 
 typedef struct {
     char name[NAME_MAX + 1]; /* "collector-1.log" */
-    off_t offset;            /* shown so far      */
+    off_t shown;             /* of all that was ever written there */
+    off_t size;              /* when it was last looked at         */
+    tt_logfile_gap_t gap;
 } log_t;
 
 typedef struct {
@@ -86,6 +90,53 @@ static void s_show_text(const reader_t *self, const log_t *log, const char *text
     }
 }
 
+/*  A file that became smaller has lost what it had most of, and says so where that was. */
+static void s_look_for_gap(log_t *log, int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return;
+    if (info.st_size < log->size || !log->size)
+        log->gap = tt_logfile_gap(fd);
+    log->size = info.st_size;
+}
+
+/*  Where in the file goes on what was shown; behind the gap, or at the line that stands for it. *most: how far in one go. */
+static off_t s_place(const log_t *log, size_t *most)
+{
+    const tt_logfile_gap_t *gap = &log->gap;
+    const off_t behind = log->shown - gap->at - (off_t)gap->dropped;
+    if (!gap->dropped || behind >= 0)
+        return gap->dropped ? gap->after + behind : log->shown;
+    const bool before = log->shown < gap->at;
+    const off_t at = before ? log->shown : gap->at, left = (before ? gap->at : gap->after) - at;
+    if (left < (off_t)*most)
+        *most = (size_t)left;
+    return at;
+}
+
+static void s_pass(log_t *log, off_t to)
+{
+    const tt_logfile_gap_t *gap = &log->gap;
+    log->shown = gap->dropped && to >= gap->after ? to - gap->after + gap->at + (off_t)gap->dropped : to;
+}
+
+enum { CHUNK = 1 << 16 };
+
+/*  What there is from where we are; false: nothing. */
+static bool s_show_some(const reader_t *self, log_t *log, int fd, char *chunk, bool to_the_end)
+{
+    size_t most = CHUNK;
+    const off_t at = s_place(log, &most);
+    const ssize_t got = pread(fd, chunk, most, at);
+    const char *last = got > 0 ? memrchr(chunk, '\n', (size_t)got) : NULL;
+    const size_t size = last ? (size_t)(last - chunk) + 1 : got > 0 && (to_the_end || got == CHUNK) ? (size_t)got : 0;
+    s_show_text(self, log, chunk, size);
+    if (size)
+        s_pass(log, at + (off_t)size);
+    return size > 0;
+}
+
 static bool s_show(const reader_t *self, log_t *log, bool to_the_end)
 {
     char path[PATH_MAX];
@@ -93,18 +144,11 @@ static bool s_show(const reader_t *self, log_t *log, bool to_the_end)
     int fd = -1;
     if (tt_file_open(&fd, path) != TT_OK)
         return false;
-    char *chunk = tt_new0(1 << 16);
-    ssize_t got;
+    char *chunk = tt_new0(CHUNK);
     bool any = false;
-    while ((got = pread(fd, chunk, 1 << 16, log->offset)) > 0) {
-        const char *last = memrchr(chunk, '\n', (size_t)got);
-        const size_t size = last ? (size_t)(last - chunk) + 1 : to_the_end || got == 1 << 16 ? (size_t)got : 0;
-        if (!size)
-            break;
-        s_show_text(self, log, chunk, size);
-        log->offset += (off_t)size;
+    s_look_for_gap(log, fd);
+    while (s_show_some(self, log, fd, chunk, to_the_end))
         any = true;
-    }
     free(chunk);
     close(fd);
     fflush(stdout);

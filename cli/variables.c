@@ -4,6 +4,7 @@
 #include "collector/guard.h"
 #include "common/base/log.h"
 #include "common/nn/device.h"
+#include "controller/logfile.h"
 
 /*  Opened and closed, so that a command that needs no device in its own process finds out all the same. */
 static tt_status_t s_check_cpu(void)
@@ -29,7 +30,8 @@ static tt_status_t s_check_device(void)
 
 tt_status_t variables_check(void)
 {
-    static tt_status_t (*const checks[])(void) = {tt_log_check, guard_check, s_check_cpu, s_check_device};
+    static tt_status_t (*const checks[])(void) = {
+        tt_log_check, tt_logfile_check, guard_check, s_check_cpu, s_check_device};
     for (size_t i = 0; i < TT_COUNT(checks); i++)
         if (checks[i]() != TT_OK)
             return TT_CONFIG;

@@ -15,17 +15,21 @@
 #include "common/base/file.h"
 #include "common/base/mem.h"
 #include "controller/cgroups.h"
+#include "controller/logfile.h"
 #include "controller/orphans.h"
 #define TT_LOG_COMPONENT "process"
 #include "common/base/log.h"
 
 extern char **environ;
 
+enum { TRIM_MS = 1000 };
+
 typedef struct {
     tt_replica_id_t id;
     pid_t pid;          /* 0 = ended, event not yet fetched */
     int64_t kill_at_ms; /* when stop's grace ends; 0 = none */
     bool killed;        /* by us                            */
+    bool bounded;       /* its log is ours, and does not grow without end */
     char *log_path, *mark;
     tt_replica_event_t event;
 } child_t;
@@ -35,6 +39,8 @@ typedef struct {
     const tt_clock_t *clock;
     char *run_dir; /* NULL: this process is a replica itself */
     tt_replica_id_t next_id;
+    uint64_t log_limit;  /* bytes                                      */
+    int64_t trimmed_ms;  /* when logs were looked at                   */
     long long oom_kills; /* of our control group, as far as an end was told to be one; -1 = not known */
     child_t *children;
     size_t count, room;
@@ -254,7 +260,8 @@ static tt_status_t s_start(tt_substrate_t *base, const tt_replica_spec_t *spec, 
         self->room = self->room ? 2 * self->room : 16;
         self->children = tt_realloc(self->children, tt_mul(self->room, sizeof *self->children));
     }
-    self->children[self->count++] = (child_t){.id = id, .pid = pid, .log_path = log_path, .mark = mark};
+    self->children[self->count++] =
+        (child_t){.id = id, .pid = pid, .bounded = !spec->output, .log_path = log_path, .mark = mark};
     log_debug("started %s/%u as process %d", spec->role, spec->index, (int)pid);
     *out = id;
     return TT_OK;
@@ -328,11 +335,28 @@ static void s_say_who_killed(process_t *self, const child_t *child, const struct
         snprintf(out, size, ", not by tutti: out of memory, mostly (it had %s at most)", had);
 }
 
+static void s_trim(const process_t *self, const child_t *child)
+{
+    if (child->bounded)
+        tt_logfile_trim(child->log_path, self->log_limit);
+}
+
+static void s_trim_all(process_t *self)
+{
+    const int64_t now = tt_now_ms(self->clock);
+    if (now - self->trimmed_ms < TRIM_MS)
+        return;
+    self->trimmed_ms = now;
+    for (size_t i = 0; i < self->count; i++)
+        s_trim(self, &self->children[i]);
+}
+
 static void s_ended(process_t *self, child_t *child, int wait_status, const struct rusage *usage)
 {
     const pid_t pid = child->pid;
     child->pid = 0;
     s_sweep(self, child, pid);
+    s_trim(self, child);
     tt_replica_event_t *event = &child->event;
     *event = (tt_replica_event_t){.id = child->id, .pid = (int)pid};
     if (WIFSIGNALED(wait_status)) {
@@ -389,6 +413,7 @@ static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size
     size_t used = 0;
     s_reap(self);
     s_kill_late(self);
+    s_trim_all(self);
     for (size_t i = 0; i < self->count && used < room;) {
         if (self->children[i].pid == 0) {
             events[used++] = self->children[i].event;
@@ -464,6 +489,7 @@ tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_di
     self->run_dir = tt_strdup(run_dir);
     self->clock = clock;
     self->oom_kills = cgroups_own_oom_kills();
+    self->log_limit = tt_logfile_limit();
     *self_p = &self->base;
     return TT_OK;
 }

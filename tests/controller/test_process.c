@@ -271,11 +271,45 @@ static void test_without_a_run_directory(void **state)
     unsetenv("TT_REPLICA");
 }
 
+/*  While it writes, once a second; it goes on in the same file, and its last words are there. */
+static void test_a_log_does_not_grow_without_end(void **state)
+{
+    (void)state;
+    tt_clock_t clock = tt_clock_fake(1000000000);
+    tt_substrate_t *substrate = NULL;
+    tt_buf_t text;
+    char path[128];
+    assert_int_equal(setenv("TT_LOG_MB", "1", 1), 0);
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, &clock));
+    assert_int_equal(unsetenv("TT_LOG_MB"), 0);
+    s_start_shell(substrate, "yes first | head -c 1500000; echo 1 > $TT_RUN_DIR/done; while [ -e $TT_RUN_DIR/done ]; "
+                             "do sleep 0.01; done; echo last");
+    s_await_pid("done");
+    tt_clock_turn(&clock, INT64_C(2000000000));
+    size_t count = 0;
+    assert_ok(substrate->ops->poll(substrate, NULL, &count));
+    snprintf(path, sizeof path, "%s/logs/worker-3.log", s_dir);
+    tt_buf_init(&text, 4 << 20);
+    assert_ok(tt_buf_read_file(&text, path));
+    assert_in_range(text.size, 1 << 18, 1 << 19);
+    tt_buf_clear(&text);
+    snprintf(path, sizeof path, "%s/done", s_dir);
+    assert_int_equal(unlink(path), 0);
+    (void)s_await_end(substrate);
+    snprintf(path, sizeof path, "%s/logs/worker-3.log", s_dir);
+    assert_ok(tt_buf_read_file(&text, path));
+    assert_non_null(strstr(tt_buf_text(&text), " bytes are missing here"));
+    assert_string_equal(tt_buf_text(&text) + text.size - 11, "first\nlast\n");
+    tt_buf_free(&text);
+    substrate->ops->destroy(&substrate);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_output_goes_to_the_log, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_every_life_begins_on_a_line_of_its_own, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_log_does_not_grow_without_end, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_ends_are_reported, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_stop_asks_then_kills, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_a_replica_forked_dies_with_it, s_setup, s_teardown),

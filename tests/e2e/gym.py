@@ -5,6 +5,7 @@ that are scaled, killed and stopped. Needs build/venv-gym (tools/test-venv)."""
 import concurrent.futures
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -543,6 +544,29 @@ def test_evaluated(world):
     world.await_empty()
 
 
+def test_a_loud_env(world):
+    """Its log keeps its beginning and its end and says what is missing; who followed it has all that was there when it was looked at."""
+    count = 3072
+    process, run_dir = world.start_run(world.config(JOB), "env.id=gym:tt_gym_envs:TTLoud-v0", "env.workers=1", "num_envs=1", "algorithm.minibatch_size=32",
+                                       f"stop.env_steps={count}",
+                                       env={"TT_LOG_MB": "1"})
+    wait_for(lambda: os.path.exists(os.path.join(run_dir, "logs", "collector-0.log")), "the log")
+    follower = world.start("logs", "-f", run_dir, "collector")
+    world.summary(process)
+    path = os.path.join(run_dir, "logs", "collector-0.log")
+    check(os.path.getsize(path) < 1 << 20, f"{os.path.getsize(path)} bytes of {count * 900}")
+    followed = world.finish(follower)[1]
+    for said in (world.tutti("logs", run_dir, "collector").stdout, followed):
+        lines = said.splitlines()
+        check("in as collector/0" in "".join(lines[:5]), f"the first lines are {lines[:5]}")
+        numbers = [int(number) for number in re.findall(r"worker 0: loud (\d+)\.", said)]
+        check(numbers[0] == 1 and numbers[-1] >= count and numbers == sorted(set(numbers)), f"{numbers[0]} .. {numbers[-1]}, {len(numbers)} of them")
+        gaps = re.findall(r"(?m)^--- tutti: (\d+) bytes are missing here", said)
+        missing = sum(later - former - 1 for former, later in zip(numbers, numbers[1:]))
+        check(len(gaps) == 1 if said != followed else len(gaps) <= 4, f"gaps: {gaps}")
+        check((missing > 0) == (len(gaps) > 0) or said == followed, f"{missing} lines are missing, and said of that is {gaps}")
+
+
 def test_learns(world):
     """The bundled config solves it, played by Python. Runs as short as a sanitizer would have them are in test_same_bits."""
     if SANITIZED:
@@ -557,4 +581,4 @@ main(test_what_an_env_must_not_do, test_where_it_stood, test_either_env_of_a_wor
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
      test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_a_new_collector_warms_up, test_killed_in_a_move,
      test_what_does_not_close, test_workers_without_envs, test_another_interpreter_where_nothing_is_saved,
-     test_interrupted, test_evaluated, test_learns)
+     test_interrupted, test_evaluated, test_a_loud_env, test_learns)

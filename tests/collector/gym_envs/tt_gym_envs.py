@@ -265,6 +265,18 @@ class Leaves(CartPoleEnv):
         return super().reset(seed=seed, options=options)
 
 
+class Loud(CartPoleEnv):
+    """Every step is a line of its output."""
+
+    lines = 0
+
+    def step(self, action):
+        Loud.lines += 1
+        print(f"loud {Loud.lines}{'.' * 900}")
+        return super().step(action)
+
+
+gymnasium.register("TTLoud-v0", entry_point=Loud, max_episode_steps=500)
 gymnasium.register("TTLeaves-v0", entry_point=Leaves, max_episode_steps=20)
 gymnasium.register("TTZoo-v0", entry_point=Zoo)
 gymnasium.register("TTGate-v0", entry_point=Gate, max_episode_steps=500)
