@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/base/signals.h"
+#include "common/base/text.h"
 #include "common/net/link.h"
 #include "controller/controller.h"
 #include "controller/guard.h"
@@ -147,6 +149,28 @@ static double s_log_silence_s(const supervisor_t *self)
     return silence > 0 ? silence : 0;
 }
 
+/*  Of the replica that failed last; "": it has none. A command's own word is without its name: who it is of is said before it. */
+static void s_last_line(const supervisor_t *self, char *out, size_t size)
+{
+    char path[PATH_MAX], text[4096];
+    struct stat info;
+    int fd = -1;
+    snprintf(path, sizeof path, "%s/%s", self->opts->run->path, self->failed_log);
+    out[0] = '\0';
+    if (!self->failed_log[0] || tt_file_open(&fd, path) != TT_OK)
+        return;
+    const off_t from =
+        fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof text ? info.st_size - (off_t)sizeof text + 1 : 0;
+    ssize_t got = pread(fd, text, sizeof text - 1, from);
+    close(fd);
+    while (got > 0 && text[got - 1] == '\n')
+        got--;
+    text[got > 0 ? got : 0] = '\0';
+    const char *newline = strrchr(text, '\n'), *line = newline ? newline + 1 : text;
+    const char *colon = strncmp(line, "tutti ", 6) == 0 ? strstr(line, ": ") : NULL;
+    tt_text_copy(out, size, colon ? colon + 2 : line);
+}
+
 static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event)
 {
     supervisor_t *self = ctx;
@@ -161,8 +185,11 @@ static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replic
         self->silence_s = s_log_silence_s(self);
     }
     if (event->exit_code && !self->ending && !self->killed) {
-        char text[640];
-        snprintf(text, sizeof text, "%s/%u: %s%s", role, index, event->reason, event->why);
+        char text[1100], last[400] = "";
+        if (!event->signal)
+            s_last_line(self, last, sizeof last);
+        snprintf(
+            text, sizeof text, "%s/%u: %s%s%s%s", role, index, event->reason, event->why, last[0] ? ": " : "", last);
         s_note(self, text);
     }
 }
@@ -430,22 +457,14 @@ static void s_run(supervisor_t *self)
 /*  "what the controller says: the last line of the replica's log". Who was killed could not say why: its line is only what it is. */
 static void s_explain(supervisor_t *self, const char *reason)
 {
-    tt_buf_t text;
-    tt_buf_init(&text, 64u << 20);
-    const char *last = "";
-    if (self->failed_log[0] && tt_rundir_read(self->opts->run, self->failed_log, &text) == TT_OK && text.size) {
-        while (text.size && text.data[text.size - 1] == '\n')
-            text.data[--text.size] = '\0';
-        const char *newline = strrchr(tt_buf_text(&text), '\n');
-        last = newline ? newline + 1 : tt_buf_text(&text);
-    }
+    char last[400];
+    s_last_line(self, last, sizeof last);
     char joint[64] = "";
     if (last[0] && self->speechless)
         snprintf(joint, sizeof joint, "; the last line of its log, %.1f s before: ", self->silence_s);
     else if (last[0])
         snprintf(joint, sizeof joint, ": ");
     snprintf(self->out->reason, sizeof self->out->reason, "%.600s%s%.350s", reason, joint, last);
-    tt_buf_free(&text);
 }
 
 /*  Whoever met the full disk may have had no room to say so. */

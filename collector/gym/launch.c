@@ -29,14 +29,17 @@ static bool s_is_set(const char *assignment)
 }
 
 /*  Pointers to strings that live on; free the array alone. */
-static char **s_environment(void)
+static char **s_environment(char *mark)
 {
     size_t count = 0, used = 0;
     while (environ && environ[count])
         count++;
-    char **out = tt_array0(count + TT_COUNT(s_defaults) + 1, sizeof *out);
-    for (; used < count; used++)
-        out[used] = environ[used];
+    char **out = tt_array0(count + TT_COUNT(s_defaults) + 2, sizeof *out);
+    const size_t name = strcspn(mark, "=") + 1;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], mark, name) != 0) /* who is in an environment of another collector has its own */
+            out[used++] = environ[i];
+    out[used++] = mark;
     for (size_t i = 0; i < TT_COUNT(s_defaults); i++)
         if (!s_is_set(s_defaults[i]))
             out[used++] = (char *)(uintptr_t)s_defaults[i];
@@ -98,7 +101,7 @@ static int s_aside(int fd)
 tt_status_t gym_launch(pid_t *out, const gym_launch_t *how)
 {
     const int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    child_t child = {.how = how, .env = s_environment(), .parent = getpid()};
+    child_t child = {.how = how, .env = s_environment(how->mark), .parent = getpid()};
     const int wanted[FIRST_FREE] = {null_fd, how->out, how->out, how->socket, how->memory};
     bool whole = true;
     for (int i = 0; i < FIRST_FREE; i++) {

@@ -8,6 +8,7 @@
 typedef struct {
     const char *program;
     char *const *argv;
+    char *mark;              /* "NAME=value", in its environment beside ours */
     int out, socket, memory; /* become 1 and 2, 3, 4; memory -1 = none */
 } gym_launch_t;
 

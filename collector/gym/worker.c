@@ -48,7 +48,8 @@ static tt_status_t s_open(gym_worker_t *self, const char *python, const char *pa
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 || pipe2(out, O_CLOEXEC) != 0)
         status = tt_err_errno(TT_OS, "a socket and a pipe for a worker");
     char *argv[] = {(char *)(uintptr_t)python, (char *)(uintptr_t)package, NULL};
-    const gym_launch_t how = {.program = python, .argv = argv, .out = out[1], .socket = pair[1], .memory = memory};
+    const gym_launch_t how = {
+        .program = python, .argv = argv, .mark = self->mark, .out = out[1], .socket = pair[1], .memory = memory};
     if (status == TT_OK)
         status = gym_launch(&self->pid, &how);
     s_close(&pair[1]);
@@ -63,6 +64,7 @@ tt_status_t gym_worker_start(gym_worker_t *self, const char *python, const char 
     self->pid = 0;
     self->pidfd = self->socket = self->log = -1;
     tt_buf_init(&self->in, MESSAGE_MAX);
+    gym_strays_mark(self->mark);
     TT_TRY(s_open(self, python, package, memory));
     fcntl(self->log, F_SETFL, O_NONBLOCK);
     self->pidfd = (int)syscall(SYS_pidfd_open, self->pid, 0);
@@ -153,8 +155,8 @@ static tt_status_t s_say_ended(const gym_worker_t *self, int status)
     if (WIFSIGNALED(status) && s_is_from_outside(WTERMSIG(status)))
         return tt_err(TT_UNAVAILABLE,
             "its worker (process %d) was killed by signal %d in %s: somebody did that, or the "
-            "system for want of memory",
-            (int)self->pid, WTERMSIG(status), where);
+            "system for want of memory%s%s",
+            (int)self->pid, WTERMSIG(status), where, *self->last ? "; the last that it said: " : "", self->last);
     if (WIFSIGNALED(status))
         return tt_err(TT_INTERNAL,
             "%s crashed with signal %d (%s): the fault is in the environment's own code or in a "
@@ -586,6 +588,19 @@ void gym_worker_shed(gym_worker_t *list, uint32_t count, const uint32_t *keep)
 
 /* ---- end --------------------------------------------------------------------------------------------------------------- */
 
+static void s_end_strays(gym_worker_t *list, uint32_t count)
+{
+    char(*mark)[GYM_MARK] = tt_array0(count, sizeof *mark);
+    size_t marks = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].mark[0])
+            memcpy(mark[marks++], list[i].mark, GYM_MARK);
+        list[i].mark[0] = '\0';
+    }
+    gym_strays_end((const char(*)[GYM_MARK])mark, marks);
+    free(mark);
+}
+
 void gym_worker_end(gym_worker_t *list, uint32_t count)
 {
     const int64_t until_ms = s_now_ms() + END_MS;
@@ -603,4 +618,5 @@ void gym_worker_end(gym_worker_t *list, uint32_t count)
         memset(list[i].heard, 0, sizeof list[i].heard);
         list[i].unsent = 0;
     }
+    s_end_strays(list, count);
 }

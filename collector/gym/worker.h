@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "collector/gym/rows.h"
+#include "collector/gym/strays.h"
 #include "collector/gym/turn.h"
 #include "common/base/buf.h"
 #include "common/base/status.h"
@@ -28,6 +29,7 @@ typedef struct {
     const gym_progress_t *progress; /* NULL = there are no rows; borrowed                             */
     int start_s, step_s;            /* deadlines: of making and reset, of a step                      */
     pid_t pid;                      /* 0 = none */
+    char mark[GYM_MARK];            /* what it starts has it, too; "" = it was not started */
     int pidfd, socket, log;         /* -1 = closed */
     tt_buf_t in;                    /* what has come over the socket */
     char line[1024];                /* what has come of a line for the log */
@@ -68,5 +70,5 @@ bool gym_worker_ready(const gym_worker_t *list, uint32_t count);
  *  come back is ended (pid = 0), as it would be with its range. */
 void gym_worker_shed(gym_worker_t *list, uint32_t count, const uint32_t *keep);
 
-/*  End them all, and what they have forked: a moment for those that are idle to close their envs, none for the others. */
+/*  End them all, and what they have started, also in sessions of its own: a moment for those that are idle to close their envs, none for the others. */
 void gym_worker_end(gym_worker_t *list, uint32_t count);

@@ -14,7 +14,7 @@ import struct
 import sys
 import traceback
 
-from tutti_env.faults import Fault, raised
+from tutti_env.faults import Fault, raised, watch_signals
 from tutti_env.making import Maker
 from tutti_env.turn import Turn
 
@@ -399,6 +399,7 @@ def main():
             os.set_inheritable(number, False)  # what an env starts has no part in it
         except OSError:
             pass
+    watch_signals()
     try:
         spec = _take()
         maker = Maker(spec)

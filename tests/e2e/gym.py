@@ -55,6 +55,7 @@ BAD = [
     ("hang-reset", 70, "reset of env 0 did not come back within 15 s (TT_ENV_START_S)"),
     ("hang-step", 70, "step of env 0 did not come back within 2 s (TT_ENV_STEP_S)"),
     ("kill-step", 69, "was killed by signal 9 in step of env 0"),
+    ("selfkill-step", 70, "step of env 0 sent its own process SIGKILL ("), ("selfterm-reset", 70, "reset of env 0 sent its own process SIGTERM ("),
     ("text-init", 65, "the observation space is Text, which is not supported"),
     ("integers-init", 65, "a box of int32 as an action is not supported"),
     ("fork-step", 0, ""), ("fork-init", 0, ""), ("interrupt-step", 0, ""), ("print-step", 0, ""), ("hang-close", 0, ""),
@@ -347,6 +348,9 @@ def s_killed(world, env):
         os.kill(victim(), signal.SIGKILL)
         wait_for(lambda: set(workers(world)) and not before & set(workers(world)), "other workers")
         await_more(world, process, run_dir)
+    process.err.seek(0)
+    said = process.err.read()
+    check(f"collector/0: exit code 69: env gym:{env}: its worker (process" in said, f"what became of the worker is not said: {said}")
     check_end(world, process, run_dir, config, f"{env}: a worker and a collector were killed")
 
 
@@ -509,6 +513,35 @@ def test_workers_without_envs(world):
         world.await_empty()
 
 
+def s_parent(pid):
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            return int(re.search(r"(?m)^PPid:\s*(\d+)$", file.read()).group(1))
+    except (OSError, AttributeError):
+        return 0
+
+
+def s_simulators(world, worker):
+    """Those that this process started; when it is gone they have another parent."""
+    return {pid for pid, line in world.processes().items() if line.startswith("sleep ") and s_parent(pid) == worker}
+
+
+def test_a_simulator_ends_with_its_worker(world):
+    """Not with the run."""
+    config = world.config(JOB.replace("num_envs: 6", "num_envs: 2").replace("gym:CartPole-v1", "gym:tt_gym_envs:TTOwns-v0"))
+    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", seed=5, env={"TT_ENV_IDLE_S": "1"})
+    world.await_steps(run_dir, 300, process)
+    there = {worker: s_simulators(world, worker) for worker in await_workers(world, 2)}
+    check(all(there.values()), f"simulators of the workers: {there}")
+    s_scale(world, run_dir, 2)
+    gone = wait_for(lambda: set(there) - set(workers(world)), "the end of a worker without envs")
+    equal(len(gone), 1, "workers that went")
+    wait_for(lambda: not there[list(gone)[0]] & set(world.processes()), "the end of its simulator")
+    check(all(there[worker] <= set(world.processes()) for worker in set(there) - gone), "the other's simulator is there")
+    world.stop(process, run_dir)
+    world.await_empty()
+
+
 def test_another_interpreter_where_nothing_is_saved(world):
     """An env whose state cannot be saved begins anew in a process that has played nothing yet."""
     _, process, run_dir = s_scalable(world, "gym:tt_gym_envs:TTForgets-v0")
@@ -580,5 +613,5 @@ def test_learns(world):
 main(test_what_an_env_must_not_do, test_where_it_stood, test_either_env_of_a_worker, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_simulators_that_it_leaves, test_few_files, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
      test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_a_new_collector_warms_up, test_killed_in_a_move,
-     test_what_does_not_close, test_workers_without_envs, test_another_interpreter_where_nothing_is_saved,
+     test_what_does_not_close, test_workers_without_envs, test_a_simulator_ends_with_its_worker, test_another_interpreter_where_nothing_is_saved,
      test_interrupted, test_evaluated, test_a_loud_env, test_learns)

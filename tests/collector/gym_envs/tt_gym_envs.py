@@ -193,7 +193,8 @@ class Bad(gymnasium.Env):
           "segv": lambda: ctypes.string_at(0), "abort": os.abort, "fork": _fork,
           "print": lambda: print("hello from the env\nand\x1b[31m again", flush=True),
           "interrupt": lambda: os.kill(os.getpid(), signal.SIGINT),
-          "kill": lambda: os.kill(os.getpid(), signal.SIGKILL)}
+          "kill": lambda: signal.raise_signal(signal.SIGKILL),  # as if from outside
+          "selfkill": lambda: os.kill(os.getpid(), signal.SIGKILL), "selfterm": lambda: os.killpg(0, signal.SIGTERM)}
     RETURN = {"nan": (np.array([np.nan, 0], np.float32), 0.0, False, False, {}),
               "nanreward": (np.zeros(2, np.float32), float("nan"), False, False, {}),
               "noreward": (np.zeros(2, np.float32), None, False, False, {}),
@@ -265,6 +266,14 @@ class Leaves(CartPoleEnv):
         return super().reset(seed=seed, options=options)
 
 
+class Owns(CartPoleEnv):
+    """Has a simulator that is in nobody's process group, and does not end it."""
+
+    def __init__(self, **given):
+        super().__init__(**given)
+        self.simulator = subprocess.Popen(["sleep", "1000"], start_new_session=True)  # pylint: disable=consider-using-with
+
+
 class Loud(CartPoleEnv):
     """Every step is a line of its output."""
 
@@ -276,6 +285,7 @@ class Loud(CartPoleEnv):
         return super().step(action)
 
 
+gymnasium.register("TTOwns-v0", entry_point=Owns, max_episode_steps=500)
 gymnasium.register("TTLoud-v0", entry_point=Loud, max_episode_steps=500)
 gymnasium.register("TTLeaves-v0", entry_point=Leaves, max_episode_steps=20)
 gymnasium.register("TTZoo-v0", entry_point=Zoo)
