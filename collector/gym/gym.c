@@ -1,6 +1,7 @@
 #include "collector/gym/gym.h"
 #include <ctype.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -405,22 +406,40 @@ static void s_keep(kind_t *self)
     pthread_mutex_unlock(&s_lock);
 }
 
+/*  Where another Python is taken than the one of the environment that is active: who has that on is told, once, or as part of what went wrong. */
+static void s_tell_passed(const char *passed, const char *python, tt_status_t status)
+{
+    static atomic_bool s_told;
+    if (!passed)
+        return;
+    if (status != TT_OK) {
+        char *text = tt_strdup(tt_err_text());
+        tt_err(status, "%s (%s: so it was not taken)", text, passed);
+        free(text);
+    } else if (!atomic_exchange(&s_told, true)) {
+        log_warn("%s: %s is taken", passed, python);
+    }
+}
+
 tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg, bool settles)
 {
-    char *python;
+    char *python, *passed;
     if (!cfg->env[sizeof s_prefix - 1])
         return tt_err(TT_USAGE, "gym: what? An id of Gymnasium's stands behind it, as in gym:CartPole-v1");
-    TT_TRY(gym_python(&python, cfg->gym.python));
+    TT_TRY(gym_python(&python, cfg->gym.python, &passed));
     json_t *asked = s_asked(cfg);
     const kind_t *known = s_known(asked, python, cfg->gym.workers);
     if (known) {
         json_decref(asked);
         free(python);
+        free(passed);
         *out = &known->ops.env;
         return TT_OK;
     }
     kind_t *self = s_new(cfg, asked, python);
     const tt_status_t status = s_probe(self, settles && !self->saves[0]);
+    s_tell_passed(passed, self->python, status);
+    free(passed);
     if (status != TT_OK) {
         tt_err_wrap(status, "env %s", self->id);
         if (self->kept)

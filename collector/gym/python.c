@@ -74,27 +74,43 @@ static tt_status_t s_named(char **out, const char *name, const char *who)
     return status;
 }
 
-tt_status_t gym_python(char **out, const char *wanted)
+/*  What an environment that is active would give; it may have been removed since, or its own interpreter may have been. */
+static bool s_active(char **out, const char *variable, char **passed)
+{
+    const char *home = getenv(variable);
+    if (!home || !*home)
+        return false;
+    char *path = tt_sprintf("%s/bin/python3", home), *before = *passed;
+    const bool found = s_named(out, path, variable) == TT_OK;
+    if (!found)
+        *passed = tt_sprintf("%s%s%s", before ? before : "", before ? "; " : "", tt_err_text());
+    if (!found)
+        free(before);
+    free(path);
+    return found;
+}
+
+tt_status_t gym_python(char **out, const char *wanted, char **passed)
 {
     static const char *const homes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
     const char *named = getenv("TT_PYTHON");
+    *passed = NULL;
     if (wanted && *wanted)
         return s_named(out, wanted, "env.python");
     if (named && *named)
         return s_named(out, named, "TT_PYTHON");
-    for (size_t i = 0; i < TT_COUNT(homes); i++) {
-        const char *home = getenv(homes[i]);
-        char *path = tt_sprintf("%s/bin/python3", home ? home : "");
-        if (home && *home && s_is_program(path)) {
-            *out = path;
+    for (size_t i = 0; i < TT_COUNT(homes); i++)
+        if (s_active(out, homes[i], passed))
             return TT_OK;
-        }
-        free(path);
-    }
     *out = s_in_path("python3");
-    return *out ? TT_OK
-                : tt_err(TT_NOT_FOUND, "there is no python3 in PATH; env.python or TT_PYTHON names an interpreter that "
-                                       "has gymnasium");
+    if (*out)
+        return TT_OK;
+    tt_err(TT_NOT_FOUND,
+        "%s%sthere is no python3 in PATH; env.python or TT_PYTHON names an interpreter that has gymnasium",
+        *passed ? *passed : "", *passed ? "; " : "");
+    free(*passed);
+    *passed = NULL;
+    return TT_NOT_FOUND;
 }
 
 /*  "" when the binary's place is not known. */

@@ -163,6 +163,10 @@ def test_what_is_missing(world):
         ("CartPole-v1", {"TT_PYTHON": linked}, 77, f"{linked}, which leads to {empty}, and that may not be run: Permission denied"),
         ("CartPole-v1", {"TT_PYTHON": dangling}, 66, f"{dangling}, which leads to /nowhere/python3.11, and there is no such program"),
         ("CartPole-v1", {"TT_PYTHON": "", "VIRTUAL_ENV": "", "CONDA_PREFIX": "", "PATH": "/nowhere"}, 66, "no python3 in PATH"),
+        ("CartPole-v1", {"TT_PYTHON": "", "VIRTUAL_ENV": "/nowhere", "CONDA_PREFIX": "", "PATH": "/nowhere"}, 66,
+         "VIRTUAL_ENV names the Python interpreter /nowhere/bin/python3, and there is no such program; there is no python3 in PATH"),
+        ("CartPole-v1", {**bare, "TT_PYTHON": "", "VIRTUAL_ENV": "/nowhere", "CONDA_PREFIX": "", "PATH": "/usr/bin"}, 66,
+         "(VIRTUAL_ENV names the Python interpreter /nowhere/bin/python3, and there is no such program: so it was not taken)"),
         ("CartPole-v1", {"TT_PYTHON": old}, 66, "is Python 3.6, and environments of Gymnasium's need 3.8 at least"),
         ("CartPole-v1", bare, 66, '/usr/bin/python3 -m pip install "gymnasium"'),
         ("ALE/Pong-v5", bare, 66, 'pip install "gymnasium[atari]"'),
@@ -204,6 +208,9 @@ def test_active_environments(world):
     """Without TT_PYTHON: the active virtual environment's."""
     done = world.tutti("envs", "gym:CartPole-v1", env={"TT_PYTHON": "", "VIRTUAL_ENV": VENV, "PATH": "/nowhere"})
     check(done.returncode == 0 and "float32[4]" in done.stdout, f"VIRTUAL_ENV: {done.stderr}")
+    said = f"CONDA_PREFIX names the Python interpreter /nowhere/bin/python3, and there is no such program: {VENV}/bin/python3 is taken"
+    done = world.tutti("envs", "gym:CartPole-v1", env={"TT_PYTHON": "", "VIRTUAL_ENV": "", "CONDA_PREFIX": "/nowhere", "PATH": f"{VENV}/bin"})
+    check(done.returncode == 0 and done.stderr.count(said) == 1, f"one that is not there: {done.stderr}")
     done = world.tutti("envs", "gym:CartPole-v1", env={"TT_PYTHON": "", "VIRTUAL_ENV": "", "PATH": f"{VENV}/bin"})
     check(done.returncode == 0 and "float32[4]" in done.stdout, f"PATH: {done.stderr}")
 
