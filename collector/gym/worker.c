@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,7 +20,8 @@ enum {
     MESSAGE_MAX = 32 << 20, /* bounds of the largest spaces, as text */
     END_MS = 5000,          /* for envs to close                     */
     LAST_WORDS_MS = 1000,   /* for a traceback                       */
-    LOOK_MS = 1000          /* how often a busy one is looked after  */
+    LOOK_MS = 1000,         /* how often a busy one is looked after  */
+    PATIENCE_MS = 1500      /* who waits longer is told what for     */
 };
 
 static int64_t s_now_ms(void)
@@ -498,13 +500,30 @@ static tt_status_t s_sleep(gym_worker_t *list, uint32_t count)
     return status;
 }
 
+/*  Whoever waits at a terminal for an environment that takes long to begin hears why, once. */
+static void s_tell_patience(const gym_worker_t *self, int64_t now_ms)
+{
+    static atomic_bool s_told;
+    char where[96];
+    const bool steps = self->progress && self->progress->doing == GYM_STEPPING;
+    if (steps || now_ms - self->since_ms < PATIENCE_MS || atomic_exchange(&s_told, true))
+        return;
+    s_where(self, where, sizeof where);
+    if (self->number < 0)
+        log_info("%s: waiting for the environment to be made and to make its first steps", self->id);
+    else
+        log_info("%s: waiting for the environment: %s", self->id, where);
+}
+
 /*  Nobody was heard of for so long. */
 static tt_status_t s_check_deadlines(gym_worker_t *list, uint32_t count)
 {
     const int64_t now_ms = s_now_ms();
     for (uint32_t i = 0; i < count; i++)
-        if (s_is_busy(&list[i]))
+        if (s_is_busy(&list[i])) {
             TT_TRY(s_check_deadline(&list[i], now_ms));
+            s_tell_patience(&list[i], now_ms);
+        }
     return TT_OK;
 }
 

@@ -53,6 +53,7 @@ def test_gym_family(world):
                       ("gym:LunarLander-v3", "gym:LunarLander-v3 by the bundled config lunarlander-ppo"),
                       ("gym:CartPole-v1", "no bundled config for gym:CartPole-v1: every setting at its default ('tutti config')")):
         values, note = s_config(world, env)
+        note = "".join(line for line in note.splitlines(True) if "waiting for the environment" not in line)  # where the machine is busy
         equal((values["env"], note), (env, f"tutti check: {said}\n"), env)
         if "Breakout" in env:
             equal((values["space.obs"], values["env.stack"]), ("uint8[84, 84]", 4), "what the wrappers of the family make")
