@@ -1,6 +1,7 @@
 /*  check - the config as a run would see it, where every value comes from, and what it comes to. */
 #include "cli/cmd.h"
 #include "cli/comes_to.h"
+#include "cli/devices.h"
 #include "cli/updates.h"
 #include "cli/variables.h"
 #include "cli/job.h"
@@ -41,7 +42,7 @@ static void s_json_member(void *ctx, const tt_cfg_field_t *field, const char *va
     *separator = ",";
 }
 
-static int s_print_json(const tt_setup_t *setup)
+static int s_print_json(const tt_setup_t *setup, const json_t *notes)
 {
     const char *separator = "";
     fputs("{\"valid\":true,\"config\":{", stdout);
@@ -53,6 +54,8 @@ static int s_print_json(const tt_setup_t *setup)
         sums, "updates", train->stop.env_steps ? json_integer((json_int_t)updates_of(train)) : json_null());
     json_dumpf(sums, stdout, JSON_COMPACT);
     json_decref(sums);
+    fputs(",\"notes\":", stdout);
+    json_dumpf(notes, stdout, JSON_COMPACT);
     puts("}");
     return 0;
 }
@@ -106,6 +109,13 @@ static int s_check_manifest(const tt_args_t *args, bool json)
     return status == TT_OK ? 0 : tt_args_fail(args, status);
 }
 
+static void s_print_notes(const json_t *notes)
+{
+    const json_t *note;
+    size_t i;
+    json_array_foreach(notes, i, note) fprintf(stderr, "tutti check: note: %s\n", tt_shown(json_string_value(note)));
+}
+
 int tt_cmd_check(int argc, char **argv)
 {
     int code;
@@ -129,5 +139,9 @@ int tt_cmd_check(int argc, char **argv)
     if (*tt_setup_note(setup))
         fprintf(stderr, "tutti check: %s\n", tt_shown(tt_setup_note(setup)));
     updates_warn(stderr, "tutti check", tt_setup_train(setup));
-    return json ? s_print_json(setup) : s_print_yaml(setup);
+    json_t *notes = devices_lacking(tt_setup_train(setup));
+    s_print_notes(notes);
+    code = json ? s_print_json(setup, notes) : s_print_yaml(setup);
+    json_decref(notes);
+    return code;
 }

@@ -3,6 +3,7 @@
 TT_TEST_CARD=cuda: on this machine's, without what is simulated to fail (tests/gpu/run)."""
 
 import glob
+import json
 import os
 import sys
 
@@ -347,6 +348,16 @@ def test_no_card(world):
     refused = world.tutti("check", config, "--set", "learner.device=gpu")
     equal(refused.returncode, 78, f"exit code; {refused.stderr}")
     check("learner.device: 'gpu' is no device; there is cpu, cuda, cuda:N and auto" in refused.stderr, refused.stderr)
+    for sets, words in ((("learner.device=cuda-sim:3",), "learner.device: not on this machine: "),
+                        (("collector.device=cuda-sim:3",), "collector.device: not on this machine: "),
+                        (("learner.device=auto", "learner.precision=tf32"), "learner.precision: not on this machine: "), (("learner.device=cuda-sim:1",), "")):
+        args = ["check", config, *(word for key in sets for word in ("--set", key))]
+        for args in (args, [*args, "--output", "json"]):
+            done = world.tutti(*args, env={"TT_SIMT_DEVICES": "2", "CUDA_VISIBLE_DEVICES": ""})
+            equal(done.returncode, 0, f"{args}: {done.stderr}")
+            equal((done.stderr.count("tutti check: note: "), words in done.stderr), (int(bool(words)), True), f"{args}: {done.stderr}")
+        notes = json.loads(done.stdout)["notes"]
+        equal((len(notes), all(note.startswith(words) for note in notes)), (int(bool(words)), True), f"{args}: {notes}")
     small = world.tutti("run", config, "--set", "learner.device=cuda-sim", env={"TT_SIMT_MEMORY": "65536"})
     equal(small.returncode, 74, f"exit code; {small.stderr}")
     check("MiB asked for" in small.stdout and "make the batch" in small.stdout, small.stdout)
