@@ -22,15 +22,30 @@ static state_replay_t s_replay(const core_t *self)
     return self->model.shape.feed.save ? STATE_REPLAY_SINCE : STATE_REPLAY_NONE;
 }
 
+/*  Of now; where the run ends within an update, of before that. */
+static void s_capture(core_t *self, tt_snapshot_t *out)
+{
+    if (self->boundary.left)
+        *out = boundary_snapshot(self);
+    else
+        state_capture(self, s_replay(self), 0, out);
+}
+
+static void s_release(const core_t *self, tt_snapshot_t *snapshot)
+{
+    if (!self->boundary.left)
+        state_release(snapshot);
+}
+
 static tt_status_t s_write_here(core_t *self, const char *name, const char *path, bool best)
 {
     char folder[4200];
     tt_snapshot_t snapshot;
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
-    state_capture(self, s_replay(self), 0, &snapshot);
+    s_capture(self, &snapshot);
     tt_link_state(self->link, "writing %s", name);
     const tt_status_t status = tt_snapshot_write(&snapshot, path, core_gets_on(self));
-    state_release(&snapshot);
+    s_release(self, &snapshot);
     TT_TRY(status);
     if (best)
         TT_TRY(tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST));
@@ -54,9 +69,9 @@ static tt_status_t s_store(core_t *self, const tt_snapshot_t *snapshot, const ch
 static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
 {
     tt_snapshot_t snapshot;
-    state_capture(self, s_replay(self), 0, &snapshot);
+    s_capture(self, &snapshot);
     const tt_status_t status = s_store(self, &snapshot, name, best, patience_ms);
-    state_release(&snapshot);
+    s_release(self, &snapshot);
     return status;
 }
 

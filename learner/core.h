@@ -13,6 +13,7 @@
 #include "common/net/link.h"
 #include "common/net/location.h"
 #include "common/snapshot/snapshot.h"
+#include "learner/boundary.h"
 #include "learner/checkpoint.h"
 #include "learner/compose.h"
 #include "learner/control.h"
@@ -86,6 +87,7 @@ struct core {
 
     /* where it stands */
     position_t at;
+    boundary_t boundary;
     record_t record;
     checkpoint_t checkpoint;
     keeping_t keeping;

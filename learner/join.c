@@ -10,6 +10,7 @@ void join_reset(core_t *self)
     if (self->at.holds)
         log_warn("era %u: what came after the snapshot is void", self->view.era);
     position_reset(&self->at);
+    boundary_drop(&self->boundary);
     compose_reset(&self->compose);
     record_reset(&self->record);
     ending_reset(&self->ending);

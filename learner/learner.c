@@ -60,6 +60,7 @@ static void s_stop(core_t *self)
     if (self->link)
         tt_link_destroy(&self->link);
     keeping_close(&self->keeping);
+    boundary_drop(&self->boundary);
     checkpoint_end(&self->checkpoint);
     warm_close(&self->warm);
     data_close(&self->data);

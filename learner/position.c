@@ -50,6 +50,12 @@ void position_begin(position_t *self, uint64_t oldest)
     self->begun = true;
 }
 
+void position_uncount(position_t *self)
+{
+    TT_CHECK(self->begun && self->batches_counted == self->update + 1);
+    self->batches_counted = self->update;
+}
+
 void position_retract(position_t *self)
 {
     TT_CHECK(self->begun && self->step == 0);

@@ -51,6 +51,8 @@ void position_plan(position_t *self, uint32_t steps);
 void position_owe(position_t *self, uint32_t steps);
 /*  Its steps can be made; `oldest` is the oldest version that acted in the batch. */
 void position_begin(position_t *self, uint64_t oldest);
+/*  The run ends within update n, as if batch n had not come yet. */
+void position_uncount(position_t *self);
 /*  No step is done, and batch n is made of something else: it does not count, and is to begin again. */
 void position_retract(position_t *self);
 /*  One step more, with a minibatch or of nothing; last: the algorithm wants no other, however many were planned. */

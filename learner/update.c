@@ -77,6 +77,7 @@ static tt_status_t s_begin(core_t *self)
     if (self->ending.reason)
         return TT_OK;
     TT_TRY(self->data.memory ? s_begin_replay(self) : s_begin_batch(self));
+    boundary_begin(self);
     if (self->data.resume) {
         /* joined in the middle: begin needed the weights of version n, the steps go on from those of now */
         TT_TRY(tt_net_put(self->model.net, self->model.stream, 0, self->data.resume));
@@ -242,6 +243,7 @@ static tt_status_t s_make_version(core_t *self)
 
 static tt_status_t s_finish(core_t *self)
 {
+    boundary_end(self);
     TT_TRY(s_make_version(self));
     const uint32_t filled = intake_batch(self->data.intake, self->at.update)->filled;
     position_finish(&self->at, (uint64_t)filled * self->model.train.num_steps);
@@ -266,10 +268,35 @@ static tt_status_t s_finish(core_t *self)
     return TT_OK;
 }
 
+/*  The end of the run need not wait for an update that lasts. By the clock of rank 0 it ends as it would have before the update began, with its
+ *  batch counted; when somebody asks, as before the batch. The others learn of it by STOP, and what they have of the update goes with them. */
+static tt_status_t s_give_up(core_t *self)
+{
+    if (!core_leads(self) || !boundary_may(self) || self->at.step >= self->at.step_count)
+        return TT_OK;
+    const stop_facts_t facts = report_facts(self);
+    ending_rule(&self->ending, stop_reason(&self->model.train, &facts)); /* the others did not hold when it began */
+    const bool by_rule = self->ending.reason;
+    if (!by_rule && boundary_is_long(self))
+        ending_boundary(&self->ending);
+    if (!self->ending.reason)
+        return TT_OK;
+    boundary_leave(self);
+    if (by_rule)
+        return TT_OK;
+    position_uncount(&self->at);
+    return statistics_uncount(&self->statistics);
+}
+
 static tt_status_t s_train(core_t *self)
 {
-    while (self->at.step < self->at.step_count && !s_void(self))
+    while (self->at.step < self->at.step_count && !s_void(self)) {
         TT_TRY(s_step(self));
+        if (!s_void(self))
+            TT_TRY(s_give_up(self));
+        if (self->boundary.left)
+            return TT_OK;
+    }
     return s_void(self) ? TT_OK : s_finish(self);
 }
 

@@ -3,11 +3,12 @@
 
 import json
 import os
+import re
 import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, check, equal, main, newest_update, steps, wait_for
+from rig import BATCH, ENDLESS, SANITIZED, check, equal, main, newest_update, steps, wait_for
 
 MORE = steps(40_000)  # after resume
 
@@ -86,6 +87,40 @@ def test_who_asked_is_said(world):
             check(f"{words}; 'tutti resume' goes on\n" in said, f"who asked, and what to do: {said}")
 
 
+def s_arrays(run_dir):
+    """All that a snapshot has but its metadata, which hold the config."""
+    with open(os.path.join(run_dir, "checkpoints", "final.safetensors"), "rb") as file:
+        data = file.read()
+    size = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:size])
+    del header["__metadata__"]
+    return {name: data[size + about["data_offsets"][0]:size + about["data_offsets"][1]] for name, about in header.items()}
+
+
+def test_an_update_that_lasts(world):
+    """Who asks for the end need not wait for it: the run ends as it would have before that began, with a whole snapshot."""
+    batch = 8 * 240
+    config = world.config()
+    sets = ("num_steps=240", f"algorithm.epochs={50 if SANITIZED else 1000}", "normalize.obs=true")
+    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=12)
+    world.await_steps(run_dir, batch, process)
+    stopped = world.stop(process, run_dir)
+    with open(os.path.join(run_dir, "logs", "learner-0.log"), encoding="utf-8") as file:
+        said = re.search(r"update (\d+) is given up after (\d+) of (\d+) steps: tutti stop", file.read())
+    check(said and int(said.group(2)) < int(said.group(3)), "no update was given up")
+    equal(stopped["updates"], int(said.group(1)), "updates")
+    if stopped["updates"] != 1:  # the machine stood still for a while
+        return
+    whole = world.train(config, *sets, f"stop.env_steps={2 * batch}", seed=12)
+    equal(stopped["env_steps"], batch, "env steps")
+    for key in ("weights_sha256", "updates"):
+        equal(stopped[key], whole[key], key)
+    equal([stopped["transitions"][key] for key in ("trained", "duplicated", "lost")], [batch, 0, 0], "transitions")
+    left, wanted = s_arrays(run_dir), s_arrays(whole["run_dir"])
+    differ = [name for name in sorted({*left, *wanted}) if left.get(name) != wanted.get(name)]
+    check(not set(differ) - {"tutti.best", "tutti.evaluate"}, f"arrays of the snapshots that differ: {differ}")
+
+
 def test_the_last_line_is_the_summary(world):
     """Stop rules look at the batch in hand, which is not trained any more: what is said of the end counts it everywhere or nowhere."""
     for seed in range(1, 6):
@@ -96,5 +131,5 @@ def test_the_last_line_is_the_summary(world):
             check(abs(last[key] - summary[key]) < 1e-6, f"{key}, seed {seed}: {last[key]} in the last line, {summary[key]} in the summary")
 
 
-main(test_the_last_line_is_the_summary, test_sigint, test_sigterm_lag_0, test_tutti_stop, test_resume_keeps_the_counts_last_asked_for,
+main(test_an_update_that_lasts, test_the_last_line_is_the_summary, test_sigint, test_sigterm_lag_0, test_tutti_stop, test_resume_keeps_the_counts_last_asked_for,
      test_resume_after_kill, test_who_asked_is_said)

@@ -117,6 +117,18 @@ static void test_who_joins_in_the_middle_begins_there(void **state)
     assert_int_equal(at.lag_max, 1);
 }
 
+static void test_a_run_that_ends_within_an_update(void **state)
+{
+    (void)state;
+    position_t at = s_within(5, 2);
+    position_step(&at, true, false);
+    position_uncount(&at);
+    assert_true(at.begun);
+    assert_int_equal(at.update, 5);
+    assert_int_equal(at.batches_counted, 5);
+    assert_int_equal(at.step, 1);
+}
+
 static void test_a_retracted_batch_is_counted_once(void **state)
 {
     (void)state;
@@ -207,6 +219,13 @@ static void s_retract_a_step(void)
     position_retract(&at);
 }
 
+static void s_uncount_twice(void)
+{
+    position_t at = s_within(1, 2);
+    position_uncount(&at);
+    position_uncount(&at);
+}
+
 static void s_fine(void)
 {
     position_t at = s_within(1, 1);
@@ -235,7 +254,7 @@ static void test_no_other_way(void **state)
 {
     (void)state;
     void (*const deed[])(void) = {s_join_with_weights, s_count_twice, s_count_without_weights, s_begin_uncounted,
-        s_plan_within, s_step_between, s_step_too_many, s_finish_early, s_retract_a_step};
+        s_plan_within, s_step_between, s_step_too_many, s_finish_early, s_retract_a_step, s_uncount_twice};
     assert_int_equal(s_signal_of(s_fine), 0);
     for (size_t i = 0; i < sizeof deed / sizeof *deed; i++)
         if (s_signal_of(deed[i]) != SIGABRT)
@@ -251,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_steps_of_nothing_are_not_made),
         cmocka_unit_test(test_the_greatest_lag_is_kept),
         cmocka_unit_test(test_who_joins_in_the_middle_begins_there),
+        cmocka_unit_test(test_a_run_that_ends_within_an_update),
         cmocka_unit_test(test_a_retracted_batch_is_counted_once),
         cmocka_unit_test(test_an_era_resets_all_but_its_number),
         cmocka_unit_test(test_no_other_way),
