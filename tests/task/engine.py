@@ -2,6 +2,7 @@
 """`tutti dataset` and `tutti task` as a user calls them: testers, slots, retries, kill, delete, two engines, signals, and what is refused."""
 
 import os
+import re
 import signal
 import sys
 
@@ -72,6 +73,16 @@ def retries(world):
     run(world)
     done = world.tutti("task", "retry", "-t", name("never"))
     equal(done.returncode, 65, f"a fourth retry: {done.stderr}")
+
+
+def order(world):
+    """One slot: testers before everything, of both tasks; then the rest of the older one, and that of the newer. In each by number."""
+    sets(world, 4)
+    for task in ("older", "newer"):
+        create(world, QUICK, "--testers", "2", task=task)
+    said = re.findall(re.escape(name("")) + r"(\w+) job_configId_(\d) started", run(world, "--cpu", "1"))
+    equal([f"{task}{job}" for task, job in said],
+          ["older0", "older1", "newer0", "newer1", "older2", "older3", "newer2", "newer3"], "what began after what")
 
 
 def slots(world):
@@ -182,4 +193,4 @@ def refused(world):
 
 
 if __name__ == "__main__":
-    rig.main(whole, testers, retries, slots, killed, killed_by_others, interrupted, refused)
+    rig.main(whole, testers, retries, order, slots, killed, killed_by_others, interrupted, refused)
