@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "common/base/file.h"
 #include "common/base/mem.h"
+#include "common/base/when.h"
 
 enum { HISTORY_MAX = 64 << 20, SUMMARY_MAX = 1 << 20 };
 static const char s_file[] = "history.jsonl";
@@ -90,11 +91,8 @@ static tt_status_t s_append(const tt_rundir_t *run, const char *line)
 /*  Takes line. */
 static tt_status_t s_add(const tt_rundir_t *run, json_t *line)
 {
-    char at[32];
-    const time_t now = time(NULL);
-    struct tm utc;
-    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    json_object_set_new(line, "at", json_string(at));
+    char at[TT_WHEN];
+    json_object_set_new(line, "at", json_string(tt_when_text(at, time(NULL))));
     char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(line);
     TT_CHECK(text != NULL);

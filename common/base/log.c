@@ -3,13 +3,13 @@
 #include "common/base/file.h"
 #include "common/base/status.h"
 #include "common/base/text.h"
+#include "common/base/when.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { COMPONENTS_MAX = 16, NAME_MAX_ = 24, LINE_MAX_ = 4096 };
@@ -206,17 +206,12 @@ void tt_log(const char *component, tt_log_level_t level, const char *fmt, ...)
 {
     if (!tt_log_on(component, level))
         return;
-    char text[LINE_MAX_ - 1024], line[LINE_MAX_], when[48];
+    char text[LINE_MAX_ - 1024], line[LINE_MAX_], when[TT_WHEN];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    const int64_t now = tt_wall_ns();
-    const time_t seconds = (time_t)(now / 1000000000);
-    struct tm tm;
-    gmtime_r(&seconds, &tm);
-    const size_t used = strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(when + used, sizeof when - used, ".%06dZ", (int)(now % 1000000000 / 1000));
+    tt_when_text_us(when, tt_wall_ns());
     size_t length = s_log.json ? s_json_line(line, sizeof line, component, level, when, text)
                                : s_text_line(line, sizeof line, component, level, when, text);
     if (length >= sizeof line) {

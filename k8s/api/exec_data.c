@@ -1,10 +1,9 @@
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <jansson.h>
 #include "common/base/mem.h"
+#include "common/base/when.h"
 #include "k8s/api/base64.h"
 #include "k8s/api/exec.h"
 
@@ -59,35 +58,6 @@ void kube_exec_credential_clear(kube_exec_credential_t *self)
     *self = (kube_exec_credential_t){0};
 }
 
-/* The text behind the seconds: a fraction, then Z or an offset. */
-static bool s_zone(const char *text, int64_t *offset_s)
-{
-    if (*text == '.')
-        for (text++; isdigit((unsigned char)*text); text++)
-            ;
-    *offset_s = 0;
-    if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
-        return true;
-    unsigned hours = 0, minutes = 0;
-    int end = 0;
-    if ((*text != '+' && *text != '-') || sscanf(text + 1, "%2u:%2u%n", &hours, &minutes, &end) != 2 || text[1 + end] ||
-        hours > 23 || minutes > 59)
-        return false;
-    *offset_s = (*text == '-' ? -1 : 1) * (int64_t)(hours * 3600 + minutes * 60);
-    return true;
-}
-
-static tt_status_t s_time(const char *text, int64_t *out)
-{
-    struct tm when = {0};
-    int64_t offset_s = 0;
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &when);
-    if (!rest || !s_zone(rest, &offset_s))
-        return tt_err(TT_DATA, "'%.40s' is not a time like 2026-01-31T12:00:00Z", text);
-    *out = (int64_t)timegm(&when) - offset_s;
-    return TT_OK;
-}
-
 /* status.KEY, a text, "" as absent. */
 static tt_status_t s_text(const json_t *status, const char *key, char **out)
 {
@@ -106,10 +76,14 @@ static tt_status_t s_status(kube_exec_credential_t *out, const json_t *status)
     TT_TRY(s_text(status, "clientCertificateData", &out->cert_pem));
     TT_TRY(s_text(status, "clientKeyData", &out->key_pem));
     TT_TRY(s_text(status, "expirationTimestamp", &expires));
-    const tt_status_t timed = expires ? s_time(expires, &out->expires_s) : TT_OK;
+    const tt_status_t timed = !expires || tt_when_read(&out->expires_s, expires)
+                                  ? TT_OK
+                                  : tt_err(TT_DATA,
+                                        "its status.expirationTimestamp: '%.40s' is not a time like "
+                                        "2026-01-31T12:00:00Z",
+                                        expires);
     free(expires);
-    if (timed != TT_OK)
-        return tt_err_wrap(timed, "its status.expirationTimestamp");
+    TT_TRY(timed);
     if (!out->cert_pem != !out->key_pem)
         return tt_err(
             TT_DATA, "its status has one of clientCertificateData and clientKeyData, and they need each other");

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/when.h"
 
 enum { LEASE_MS = 6000, RENEW_MS = 4000, RETRY_MS = 1000, FREE_MS = 3000, ANSWER_RETRIES = 2 };
 
@@ -87,23 +87,11 @@ static void s_see(kube_lease_t *self, const kube_reply_t *reply)
     self->record = record;
 }
 
-/*  Now, as metav1.MicroTime; for people only. */
-static void s_time(char *out, size_t size)
-{
-    const int64_t ns = tt_wall_ns();
-    const time_t s = (time_t)(ns / 1000000000);
-    struct tm tm;
-    char text[32];
-    gmtime_r(&s, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    (void)snprintf(out, size, "%s.%06dZ", text, (int)(ns % 1000000000 / 1000));
-}
-
 /*  The record with us as its holder, or with nobody: what else stands in it stays. Caller frees. */
 static char *s_written(const kube_lease_t *self, const char *holder)
 {
-    char now[48];
-    s_time(now, sizeof now);
+    char now[TT_WHEN]; /* metav1.MicroTime; for people only */
+    tt_when_text_us(now, tt_wall_ns());
     json_t *record = self->record ? json_deep_copy(self->record)
                                   : json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "coordination.k8s.io/v1",
                                         "kind", "Lease", "metadata", "namespace", self->namespace_, "name", self->name);

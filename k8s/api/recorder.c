@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "common/base/when.h"
 #include "k8s/api/dict.h"
 
 enum {
@@ -199,11 +199,8 @@ static int64_t s_wall_s(void)
 /*  Unix time as metav1.Time. */
 static json_t *s_time(int64_t unix_s)
 {
-    const time_t s = (time_t)unix_s;
-    char text[32];
-    struct tm tm;
-    gmtime_r(&s, &tm);
-    return json_stringn(text, strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm));
+    char text[TT_WHEN];
+    return json_string(tt_when_text(text, unix_s));
 }
 
 /*  One line of the event's key, and its length. */

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "common/base/mem.h"
+#include "common/base/when.h"
 
 const char *parts_text(const json_t *object, const char *key, const char *otherwise)
 {
@@ -52,13 +52,8 @@ json_t *parts_named(const json_t *array, const char *key, const char *value)
 
 int64_t parts_time(const char *text)
 {
-    struct tm tm = {0};
-    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
-    if (!rest)
-        return 0;
-    if (*rest == '.')
-        rest += 1 + strspn(rest + 1, "0123456789");
-    return strcmp(rest, "Z") == 0 ? (int64_t)timegm(&tm) : 0; /* the API server writes nothing but UTC */
+    int64_t unix_s = 0;
+    return text && tt_when_read(&unix_s, text) ? unix_s : 0;
 }
 
 tt_status_t parts_meta(kube_meta_t *meta, const json_t *metadata)
@@ -111,12 +106,8 @@ const char *parts_job_namespace(const json_t *job)
 
 json_t *parts_time_text(int64_t unix_s)
 {
-    char text[32];
-    struct tm tm;
-    const time_t time = (time_t)unix_s;
-    if (!gmtime_r(&time, &tm) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-        return json_string("1970-01-01T00:00:00Z");
-    return json_string(text);
+    char text[TT_WHEN];
+    return json_string(tt_when_text(text, unix_s));
 }
 
 json_t *parts_condition(const json_t *conditions, const char *type)

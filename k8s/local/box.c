@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "k8s/front/object.h"
 
 /* ---- the last line --------------------------------------------------------------------------------------------------------- */
 
@@ -40,23 +40,13 @@ void box_read_last_line(box_t *self, const char *run_dir)
 
 /* ---- status ---------------------------------------------------------------------------------------------------------------- */
 
-json_t *pod_time(int64_t seconds)
-{
-    char text[32];
-    struct tm tm;
-    const time_t when = (time_t)seconds;
-    gmtime_r(&when, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return json_string(text);
-}
-
 /*  How one ended last; NULL where it never has. */
 static json_t *s_end(const tt_container_t *one, const box_t *box)
 {
     if (box->finished_s == 0)
         return NULL;
     json_t *end = json_pack("{s:{s:i, s:s, s:o, s:o}}", "terminated", "exitCode", one->exit_code, "reason", box->reason,
-        "startedAt", pod_time(box->started_s), "finishedAt", pod_time(box->finished_s));
+        "startedAt", parts_time_text(box->started_s), "finishedAt", parts_time_text(box->finished_s));
     if (*box->message)
         json_object_set_new(json_object_get(end, "terminated"), "message", tt_json_text(box->message));
     return end;
@@ -65,7 +55,7 @@ static json_t *s_end(const tt_container_t *one, const box_t *box)
 static json_t *s_state(const tt_container_t *one, const box_t *box)
 {
     if (one->state == TT_CONTAINER_RUNNING)
-        return json_pack("{s:{s:o}}", "running", "startedAt", pod_time(box->started_s));
+        return json_pack("{s:{s:o}}", "running", "startedAt", parts_time_text(box->started_s));
     if (one->state == TT_CONTAINER_ENDED)
         return s_end(one, box);
     const bool first = one->state == TT_CONTAINER_NEW;

@@ -29,7 +29,5 @@ typedef struct {
 void box_read_last_line(box_t *self, const char *run_dir);
 
 const char *pod_name(const pod_t *self);
-/*  "2026-11-21T10:00:00Z", a new reference. */
-json_t *pod_time(int64_t seconds);
 /*  The status object, a new reference. */
 json_t *pod_status(const pod_t *self);

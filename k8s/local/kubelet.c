@@ -56,7 +56,7 @@ static void s_publish(kubelet_t *self, pod_t *pod)
     json_object_set_new(pod->object, "status", pod_status(pod));
     json_object_set_new(metadata, "resourceVersion", json_sprintf("%llu", (unsigned long long)++self->version));
     if (pod->deleting && !json_object_get(metadata, "deletionTimestamp"))
-        json_object_set_new(metadata, "deletionTimestamp", pod_time(s_now_s()));
+        json_object_set_new(metadata, "deletionTimestamp", parts_time_text(s_now_s()));
     char *text = kube_dump(pod->object);
     s_forget(pod);
     const tt_status_t read = self->front->pod_decode(&pod->seen, text, strlen(text));
@@ -182,7 +182,7 @@ static void s_stamp(json_t *object)
     json_object_set_new(metadata, "uid",
         json_sprintf("%02x%02x%02x%02x-%02x%02x-4%x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3],
             b[4], b[5], b[6] & 15, b[7], (b[8] & 63) | 128, b[9], b[10], b[11], b[12], b[13], b[14], b[15]));
-    json_object_set_new(metadata, "creationTimestamp", pod_time(s_now_s()));
+    json_object_set_new(metadata, "creationTimestamp", parts_time_text(s_now_s()));
     json_object_set_new(json_object_get(object, "spec"), "nodeName", json_string(host));
 }
 
