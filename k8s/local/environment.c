@@ -1,11 +1,11 @@
 #include "k8s/local/environment.h"
 #include <math.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "k8s/api/base64.h"
 
 static const char *s_text(const json_t *object, const char *key)
 {
@@ -65,14 +65,9 @@ static char *s_key(const json_t *object, const char *key)
     const char *data = json_string_value(json_object_get(json_object_get(object, "data"), key));
     if (plain || !data || strcmp(s_text(object, "kind"), "Secret") != 0)
         return tt_strdup(plain ? plain : data);
-    const size_t room = strlen(data);
-    char *out = tt_new0(room + 1);
-    size_t size = 0;
-    if (sodium_base642bin((unsigned char *)out, room, data, room, " \n", &size, NULL, sodium_base64_VARIANT_ORIGINAL) !=
-        0)
-        size = 0;
-    out[size] = '\0';
-    return out;
+    size_t size;
+    char *out = kube_base64_decode(data, &size);
+    return out ? out : tt_strdup("");
 }
 
 static tt_status_t s_from_key(char **out, const place_t *place, const char *kind, const json_t *ref)

@@ -13,6 +13,7 @@
 #include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/job/job.h"
+#include "k8s/api/base64.h"
 
 typedef struct {
     place_t *place;
@@ -136,15 +137,12 @@ static tt_status_t s_write_file(const shown_t *self, const char *name, const voi
 
 static tt_status_t s_write_base64(const shown_t *self, const char *name, const char *text, mode_t mode)
 {
-    const size_t room = strlen(text);
-    unsigned char *data = tt_new0(room + 1);
-    size_t size = 0;
-    tt_status_t status = TT_OK;
-    if (sodium_base642bin(data, room + 1, text, room, " \n", &size, NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
-        status = tt_err(TT_INVALID, "data of %s is not base64", name);
-    else
-        status = s_write_file(self, name, data, size, mode);
-    sodium_memzero(data, room);
+    size_t size;
+    char *data = kube_base64_decode(text, &size);
+    if (!data)
+        return tt_err(TT_INVALID, "data of %s is not base64", name);
+    const tt_status_t status = s_write_file(self, name, data, size, mode);
+    sodium_memzero(data, size);
     free(data);
     return status;
 }

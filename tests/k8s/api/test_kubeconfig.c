@@ -336,7 +336,7 @@ static void test_base64(void **state)
     static const char *const wrong[] = {"Zg", "Zg=", "=", "Z===", "====", "Zg==Zg==", "Z g=", "Zm9v!", "Zg=a"};
     for (size_t i = 0; i < TT_COUNT(wrong); i++)
         assert_null(kube_base64_decode(wrong[i], &size));
-    char *lines = kube_base64_decode("Zm9v\r\nYmFy\n", &size);
+    char *lines = kube_base64_decode("Zm9v\r\n YmFy\n", &size);
     assert_string_equal(lines, "foobar");
     free(lines);
 }
