@@ -11,14 +11,14 @@
 #include "common/base/text.h"
 #include "common/http/conns.h"
 #include "common/http/token.h"
-#include "k8s/api/curl_lib.h"
+#include "common/http/curl.h"
 
 enum { CONNECT_MS = 10000, QUIET_S = 30, LEAST_BYTES = 1024, REFUSED = 2048, URL_MAX = 1024, OK = 200 };
 static const uint64_t s_beyond_all = 9999999999999999999u; /* the largest that a name has digits for */
 
 /*  One request. */
 typedef struct {
-    const kube_curl_t *curl;
+    const tt_curl_t *curl;
     CURL *easy;
     struct curl_slist *headers;
     handout_t *out;
@@ -215,7 +215,7 @@ static tt_status_t s_perform(get_t *get, const char *url)
 static tt_status_t s_get(handout_t *out, const char *base, const char *query, const char *token)
 {
     get_t get = {.out = out};
-    TT_TRY(kube_curl_load(&get.curl));
+    TT_TRY(tt_curl_load(&get.curl));
     if (ftruncate(out->fd, 0) != 0 || lseek(out->fd, 0, SEEK_SET) != 0)
         return tt_err_errno(TT_IO, "the room for the weights");
     get.easy = get.curl->curl_easy_init();

@@ -3,11 +3,11 @@
 #include <string.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
-#include "k8s/api/loop_curl.h"
+#include "common/http/reactor_curl.h"
 
 struct call {
-    kube_transfer_t transfer; /* first: libcurl's private pointer is it */
-    const kube_curl_t *curl;
+    tt_transfer_t transfer; /* first: libcurl's private pointer is it */
+    const tt_curl_t *curl;
     CURLM *multi;
     CURL *easy;
     struct curl_slist *headers;
@@ -35,7 +35,7 @@ void call_cancel(call_t **self_p)
     *self_p = NULL;
 }
 
-static void s_ended(kube_transfer_t *transfer, CURLcode result)
+static void s_ended(tt_transfer_t *transfer, CURLcode result)
 {
     call_t *self = (call_t *)transfer;
     long code = 0;
@@ -94,12 +94,11 @@ static void s_set(call_t *self, const call_opts_t *opts)
         SET(CURLOPT_PROXY, "");
 }
 
-tt_status_t call_start(call_t **self_p, kube_loop_t *loop, const call_opts_t *opts)
+tt_status_t call_start(call_t **self_p, tt_reactor_t *loop, const call_opts_t *opts)
 {
-    const kube_curl_t *curl;
+    const tt_curl_t *curl;
     CURLM *multi;
-    TT_TRY(kube_curl_load(&curl)); /* its words name no cluster */
-    TT_TRY(kube_loop_multi(loop, &curl, &multi));
+    TT_TRY(tt_reactor_multi(loop, &curl, &multi));
     call_t *self = tt_new0(sizeof *self);
     self->transfer.ended = s_ended;
     self->curl = curl;

@@ -2,7 +2,7 @@
  *
  *  Threads: the loop's. */
 #pragma once
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 
 typedef struct call call_t; /* opaque */
 
@@ -21,6 +21,6 @@ typedef struct {
 enum { CALL_ANSWER = 4 << 20 }; /* the largest answer; a longer one is none */
 
 /*  fn is called once, from the loop, unless the call is cancelled. TT_UNSUPPORTED: libcurl is not installed. */
-tt_status_t call_start(call_t **self_p, kube_loop_t *loop, const call_opts_t *opts);
+tt_status_t call_start(call_t **self_p, tt_reactor_t *loop, const call_opts_t *opts);
 /*  fn will not be called. NULL is fine. */
 void call_cancel(call_t **self_p);

@@ -22,12 +22,12 @@ tt_status_t elasticdl_client_open(elasticdl_client_t *self, const char *url, con
     for (size_t end = strlen(self->url); self->url[end - 1] == '/'; end--)
         self->url[end - 1] = '\0';
     self->token = token;
-    return kube_loop_new(&self->loop, NULL);
+    return tt_reactor_new(&self->loop, NULL);
 }
 
 void elasticdl_client_close(elasticdl_client_t *self)
 {
-    kube_loop_destroy(&self->loop);
+    tt_reactor_destroy(&self->loop);
 }
 
 /* ---- one question ------------------------------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static tt_status_t s_ask(elasticdl_client_t *self, const char *path, json_t **ou
         .url = url, .token = self->token, .timeout_ms = ANSWER_MS, .fn = s_on_answer, .ctx = &answer};
     tt_status_t status = call_start(&call, self->loop, &opts);
     while (status == TT_OK && !answer.answered) /* the call has a deadline */
-        status = kube_loop_poll(self->loop, -1);
+        status = tt_reactor_poll(self->loop, -1);
     if (status == TT_OK)
         status = s_read(self, &answer, out);
     else
@@ -126,16 +126,16 @@ static void s_on_timer(void *ctx)
 static tt_status_t s_pause(elasticdl_client_t *self)
 {
     bool over = false;
-    kube_loop_timer(self->loop, LOOK_MS, s_on_timer, &over);
+    tt_reactor_timer(self->loop, LOOK_MS, s_on_timer, &over);
     while (!over)
-        TT_TRY(kube_loop_poll(self->loop, -1));
+        TT_TRY(tt_reactor_poll(self->loop, -1));
     return TT_OK;
 }
 
 /*  TT_OK: go on, as a master that is followed by another does not answer for a while. since_ms: of the first look that failed, or -1. */
 static tt_status_t s_patience(const elasticdl_client_t *self, tt_status_t status, int64_t *since_ms)
 {
-    const int64_t now = tt_now_ms(kube_loop_clock(self->loop));
+    const int64_t now = tt_now_ms(tt_reactor_clock(self->loop));
     if (status == TT_OK)
         *since_ms = -1;
     if (status != TT_UNAVAILABLE || (*since_ms >= 0 && now - *since_ms >= PATIENCE_MS))

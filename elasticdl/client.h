@@ -4,12 +4,12 @@
 #pragma once
 #include <jansson.h>
 #include "elasticdl/request.h"
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 
 typedef struct {
     char url[512];     /* without a slash at its end */
     const char *token; /* borrowed; NULL = none      */
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
 } elasticdl_client_t;
 
 /*  TT_USAGE: not a URL. */

@@ -9,7 +9,7 @@
 #pragma once
 #include "elasticdl/local.h"
 #include "k8s/api/kubeconfig.h"
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 
 typedef struct {
     kube_config_opts_t kube;
@@ -21,7 +21,7 @@ typedef struct {
 /*  opts: of its run directory what programs wrote is kept; dir is one of the task's image, NULL = that image's own. Strings are copied, the loop is borrowed.
  *  TT_NOT_FOUND, TT_CONFIG: the kubeconfig; TT_UNAVAILABLE, TT_DENIED: the API server. */
 tt_status_t edl_kube_new(
-    edl_place_t **self_p, const local_place_opts_t *opts, const edl_kube_opts_t *kube, kube_loop_t *loop);
+    edl_place_t **self_p, const local_place_opts_t *opts, const edl_kube_opts_t *kube, tt_reactor_t *loop);
 /*  Calls fn with every task that is there, the lowest number first; record: how it ended, NULL = it has not. */
 tt_status_t edl_kube_recover(edl_place_t *self,
     void (*fn)(void *ctx, int id, const elasticdl_request_t *request, const json_t *record), void *ctx);

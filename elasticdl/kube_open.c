@@ -144,7 +144,7 @@ static tt_status_t s_open(edl_kube_t *self, const local_place_opts_t *opts, cons
 }
 
 tt_status_t edl_kube_new(
-    edl_place_t **self_p, const local_place_opts_t *opts, const edl_kube_opts_t *kube, kube_loop_t *loop)
+    edl_place_t **self_p, const local_place_opts_t *opts, const edl_kube_opts_t *kube, tt_reactor_t *loop)
 {
     edl_kube_t *self = tt_new0(sizeof *self);
     edl_place_t *base = &self->base;

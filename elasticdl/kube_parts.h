@@ -7,7 +7,7 @@ typedef struct last_words last_words_t; /* kube.c's */
 
 typedef struct {
     edl_place_t base;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_config_t *config;
     kube_client_t *client;
     edl_sets_t *sets;

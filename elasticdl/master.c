@@ -18,7 +18,7 @@
 typedef struct {
     const elasticdl_master_opts_t *opts;
     const tt_clock_t *clock;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     tt_server_t *server;
     edl_place_t *place;
     edl_tasks_t *tasks;
@@ -207,7 +207,7 @@ static int64_t s_wait_ms(const master_t *self)
 static tt_status_t s_serve(master_t *self)
 {
     while (!self->now && (!self->stopping || edl_tasks_living(self->tasks) > 0)) {
-        TT_TRY(kube_loop_poll(self->loop, s_wait_ms(self)));
+        TT_TRY(tt_reactor_poll(self->loop, s_wait_ms(self)));
         edl_tasks_step(self->tasks);
         if (tt_server_due_ms(self->server) == 0)
             tt_server_serve(self->server);
@@ -257,11 +257,11 @@ static tt_status_t s_start(master_t *self)
         .on_request = s_on_request,
         .ctx = self,
         .clock = self->clock};
-    TT_TRY(kube_loop_new(&self->loop, self->clock));
+    TT_TRY(tt_reactor_new(&self->loop, self->clock));
     TT_TRY(s_open_place(self));
     TT_TRY(tt_server_start(&self->server, &server));
-    kube_loop_fd(self->loop, tt_server_fd(self->server), s_on_server, self);
-    kube_loop_fd(self->loop, self->opts->stop_fd, s_on_signal, self);
+    tt_reactor_fd(self->loop, tt_server_fd(self->server), s_on_server, self);
+    tt_reactor_fd(self->loop, self->opts->stop_fd, s_on_signal, self);
     return s_announce(self);
 }
 
@@ -276,6 +276,6 @@ tt_status_t elasticdl_master_run(const elasticdl_master_opts_t *opts)
     edl_tasks_destroy(&self.tasks);
     if (self.place)
         self.place->ops->destroy(&self.place);
-    kube_loop_destroy(&self.loop);
+    tt_reactor_destroy(&self.loop);
     return status;
 }

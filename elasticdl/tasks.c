@@ -31,7 +31,7 @@ typedef struct {
 
 struct tasks {
     edl_place_t *place;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     const edl_task_limits_t *limits;
     const tt_clock_t *clock;
     entry_t entries[ELASTICDL_KEPT];
@@ -41,7 +41,7 @@ struct tasks {
 
 /* ---- the list ------------------------------------------------------------------------------------------------------------ */
 
-void edl_tasks_new(edl_tasks_t **self_p, edl_place_t *place, kube_loop_t *loop, const edl_task_limits_t *limits,
+void edl_tasks_new(edl_tasks_t **self_p, edl_place_t *place, tt_reactor_t *loop, const edl_task_limits_t *limits,
     const tt_clock_t *clock)
 {
     edl_tasks_t *self = tt_new0(sizeof *self);

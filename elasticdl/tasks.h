@@ -3,12 +3,12 @@
  *  Threads: one, that of the loop. */
 #pragma once
 #include "elasticdl/place.h"
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 
 typedef struct tasks edl_tasks_t; /* opaque */
 
 /*  Borrows all of it; limits NULL = the usual ones. */
-void edl_tasks_new(edl_tasks_t **self_p, edl_place_t *place, kube_loop_t *loop, const edl_task_limits_t *limits,
+void edl_tasks_new(edl_tasks_t **self_p, edl_place_t *place, tt_reactor_t *loop, const edl_task_limits_t *limits,
     const tt_clock_t *clock);
 void edl_tasks_destroy(edl_tasks_t **self_p);
 

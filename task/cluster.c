@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     tt_substrate_t base;
     kube_config_t *config;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_client_t *client;
     char *claim, *registry, *jobs, *pods_path; /* the paths of the namespace's */
     tt_replica_id_t next_id;
@@ -365,7 +365,7 @@ static void s_destroy(tt_substrate_t **self_p)
     while (self->count)
         s_drop(self, self->count - 1);
     kube_client_destroy(&self->client);
-    kube_loop_destroy(&self->loop);
+    tt_reactor_destroy(&self->loop);
     kube_config_destroy(&self->config);
     free(self->pods);
     free(self->claim);
@@ -387,7 +387,7 @@ static const tt_substrate_ops_t s_ops = {
 static tt_status_t s_open(cluster_t *self, const cluster_opts_t *opts)
 {
     TT_TRY(kube_config_load(&self->config, &opts->kube));
-    TT_TRY(kube_loop_new(&self->loop, NULL));
+    TT_TRY(tt_reactor_new(&self->loop, NULL));
     TT_TRY(kube_client_new(
         &self->client, self->loop, self->config, &(kube_client_opts_t){.agent = "tutti-task/" TT_VERSION}));
     char *space = kube_escape(self->config->namespace_), *name = kube_escape(opts->claim);

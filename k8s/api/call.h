@@ -5,7 +5,7 @@
 #include "common/base/buf.h"
 #include "k8s/api/client.h"
 #include "k8s/api/credentials.h"
-#include "k8s/api/loop_curl.h"
+#include "common/http/reactor_curl.h"
 
 typedef struct kube_call kube_call_t;
 
@@ -13,7 +13,7 @@ typedef struct kube_call kube_call_t;
 typedef enum { CALL_QUEUED, CALL_ON_WIRE, CALL_LATER } kube_call_state_t;
 
 struct kube_call {
-    kube_transfer_t transfer; /* first: the loop calls it */
+    tt_transfer_t transfer; /* first: the loop calls it */
     kube_client_t *client;
     kube_call_t *prev, *next; /* in the list where it waits */
     uint64_t id;
@@ -59,10 +59,10 @@ typedef struct {
 } kube_call_list_t;
 
 struct kube_client {
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     const kube_config_t *config;
     kube_credentials_t *credentials;
-    const kube_curl_t *curl;
+    const tt_curl_t *curl;
     CURLM *multi;
     char *agent;
     char *url;                     /* what requests begin with: the server's, or with its TLS name in it */

@@ -23,7 +23,7 @@ static void s_pump_soon(kube_client_t *self);
 
 static int64_t s_now_ms(const kube_client_t *self)
 {
-    return tt_now_ms(kube_loop_clock(self->loop));
+    return tt_now_ms(tt_reactor_clock(self->loop));
 }
 
 /* ---- the end of a call ------------------------------------------------------------------------------------------- */
@@ -49,9 +49,9 @@ static void s_forget(kube_call_t *call)
 {
     kube_client_t *self = call->client;
     s_rest(call);
-    kube_loop_forget_timer(self->loop, call->deadline);
-    kube_loop_forget_timer(self->loop, call->idle);
-    kube_loop_forget_timer(self->loop, call->later);
+    tt_reactor_forget_timer(self->loop, call->deadline);
+    tt_reactor_forget_timer(self->loop, call->idle);
+    tt_reactor_forget_timer(self->loop, call->later);
     self->pending -= call->data ? 0 : 1;
     kube_calls_remove(self, call);
 }
@@ -161,7 +161,7 @@ static bool s_postponed(kube_call_t *call)
     call->retries++;
     s_rest(call);
     kube_transfer_drop(call);
-    call->later = kube_loop_timer(call->client->loop, after_s * 1000, s_on_later, call);
+    call->later = tt_reactor_timer(call->client->loop, after_s * 1000, s_on_later, call);
     return true;
 }
 
@@ -187,7 +187,7 @@ static void s_broken(kube_call_t *call, CURLcode code)
     s_fail(call, "%s", words);
 }
 
-static void s_ended(kube_transfer_t *transfer, CURLcode code)
+static void s_ended(tt_transfer_t *transfer, CURLcode code)
 {
     kube_call_t *call = (kube_call_t *)transfer;
     if (call->dropped)
@@ -208,10 +208,10 @@ static void s_on_deadline(void *ctx);
 
 static void s_arm(kube_call_t *call)
 {
-    kube_loop_t *loop = call->client->loop;
-    kube_loop_forget_timer(loop, call->deadline);
+    tt_reactor_t *loop = call->client->loop;
+    tt_reactor_forget_timer(loop, call->deadline);
     call->ends_ms = s_now_ms(call->client) + call->timeout_ms;
-    call->deadline = kube_loop_timer(loop, call->timeout_ms, s_on_deadline, call);
+    call->deadline = tt_reactor_timer(loop, call->timeout_ms, s_on_deadline, call);
 }
 
 static void s_on_deadline(void *ctx)
@@ -241,7 +241,7 @@ static void s_on_idle(void *ctx)
     const int64_t silent_ms = call->state == CALL_ON_WIRE ? s_now_ms(call->client) - call->heard_ms : 0;
     call->idle = 0;
     if (silent_ms < call->idle_ms)
-        call->idle = kube_loop_timer(call->client->loop, call->idle_ms - silent_ms, s_on_idle, call);
+        call->idle = tt_reactor_timer(call->client->loop, call->idle_ms - silent_ms, s_on_idle, call);
     else {
         if (call->state == CALL_ON_WIRE)
             kube_stats_attempt(call, kube_transfer_code(call));
@@ -325,7 +325,7 @@ static void s_pump(void *ctx)
 static void s_pump_soon(kube_client_t *self)
 {
     if (!self->pump)
-        self->pump = kube_loop_timer(self->loop, 0, s_pump, self);
+        self->pump = tt_reactor_timer(self->loop, 0, s_pump, self);
 }
 
 static void s_on_credentials(void *ctx)
@@ -355,7 +355,7 @@ static kube_call_t *s_call(kube_client_t *self, const kube_request_t *request, k
     call->ctx = ctx;
     call->may = request->may;
     call->may_ctx = request->may_ctx;
-    call->asked_ns = tt_now_ns(kube_loop_clock(self->loop));
+    call->asked_ns = tt_now_ns(tt_reactor_clock(self->loop));
     kube_calls_add(self, call);
     return call;
 }
@@ -386,7 +386,7 @@ uint64_t kube_client_stream(
     call->data = data;
     call->idle_ms = idle_ms;
     if (idle_ms > 0)
-        call->idle = kube_loop_timer(self->loop, idle_ms, s_on_idle, call);
+        call->idle = tt_reactor_timer(self->loop, idle_ms, s_on_idle, call);
     return s_send(call);
 }
 
@@ -406,8 +406,8 @@ void kube_client_cancel(kube_client_t *self, uint64_t request)
         return;
     }
     call->dropped = true; /* libcurl is calling us: not before it has left */
-    kube_loop_forget_timer(self->loop, call->deadline);
-    kube_loop_forget_timer(self->loop, call->idle);
+    tt_reactor_forget_timer(self->loop, call->deadline);
+    tt_reactor_forget_timer(self->loop, call->idle);
     kube_call_push(&self->dropped, call, false);
     s_pump_soon(self);
 }
@@ -454,7 +454,7 @@ tt_status_t kube_client_call(kube_client_t *self, const kube_request_t *request,
     one_t one = {0};
     const uint64_t id = kube_client_send(self, request, s_on_one, &one);
     while (!one.done) {
-        const tt_status_t status = kube_loop_poll(self->loop, 1000);
+        const tt_status_t status = tt_reactor_poll(self->loop, 1000);
         if (status != TT_OK) {
             kube_client_cancel(self, id);
             return status;
@@ -504,13 +504,15 @@ static tt_status_t s_server(kube_client_t *self)
 
 static tt_status_t s_init(kube_client_t *self)
 {
-    TT_TRY(kube_loop_multi(self->loop, &self->curl, &self->multi));
+    const tt_status_t status = tt_reactor_multi(self->loop, &self->curl, &self->multi);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "Kubernetes");
     TT_TRY(s_server(self));
     return kube_credentials_new(&self->credentials, self->loop, self->config, s_on_credentials, self);
 }
 
 tt_status_t kube_client_new(
-    kube_client_t **self_p, kube_loop_t *loop, const kube_config_t *config, const kube_client_opts_t *opts)
+    kube_client_t **self_p, tt_reactor_t *loop, const kube_config_t *config, const kube_client_opts_t *opts)
 {
     kube_client_t *self = tt_new0(sizeof *self);
     self->loop = loop;
@@ -534,7 +536,7 @@ void kube_client_destroy(kube_client_t **self_p)
     for (size_t i = 0; i < self->slot_count; i++)
         if (self->calls[i])
             s_remove(self->calls[i]);
-    kube_loop_forget_timer(self->loop, self->pump);
+    tt_reactor_forget_timer(self->loop, self->pump);
     kube_credentials_destroy(&self->credentials);
     if (self->connect_to)
         self->curl->curl_slist_free_all(self->connect_to);
@@ -547,7 +549,7 @@ void kube_client_destroy(kube_client_t **self_p)
     *self_p = NULL;
 }
 
-kube_loop_t *kube_client_loop(const kube_client_t *self)
+tt_reactor_t *kube_client_loop(const kube_client_t *self)
 {
     return self->loop;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "k8s/api/histogram.h"
 #include "k8s/api/kubeconfig.h"
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 
 typedef struct kube_client kube_client_t; /* opaque */
 
@@ -24,10 +24,10 @@ typedef struct {
 
 /*  Borrows loop and config. */
 tt_status_t kube_client_new(
-    kube_client_t **self_p, kube_loop_t *loop, const kube_config_t *config, const kube_client_opts_t *opts);
+    kube_client_t **self_p, tt_reactor_t *loop, const kube_config_t *config, const kube_client_opts_t *opts);
 /*  Requests under way are dropped without a call. Not from within a handler. */
 void kube_client_destroy(kube_client_t **self_p);
-kube_loop_t *kube_client_loop(const kube_client_t *self);
+tt_reactor_t *kube_client_loop(const kube_client_t *self);
 
 /*  An answer; borrowed until the call returns. */
 typedef struct {

@@ -26,7 +26,7 @@ static bool s_is_watch(const kube_call_t *call)
 void kube_stats_call(kube_call_t *call)
 {
     kube_client_stats_t *stats = &call->client->stats;
-    const int64_t ns = tt_now_ns(kube_loop_clock(call->client->loop)) - call->asked_ns;
+    const int64_t ns = tt_now_ns(tt_reactor_clock(call->client->loop)) - call->asked_ns;
     size_t i = 0;
     if (s_is_watch(call))
         return;

@@ -17,7 +17,7 @@ enum {
 };
 
 struct kube_credentials {
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     const kube_config_t *config;
     void (*changed)(void *ctx);
     void *ctx;
@@ -39,7 +39,7 @@ struct kube_credentials {
 
 static int64_t s_now_ms(const kube_credentials_t *self)
 {
-    return tt_now_ms(kube_loop_clock(self->loop));
+    return tt_now_ms(tt_reactor_clock(self->loop));
 }
 
 /* ---- token file -------------------------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static tt_status_t s_plugin(kube_credentials_t *self)
 /* ---- all kinds --------------------------------------------------------------------------------------------------- */
 
 tt_status_t kube_credentials_new(
-    kube_credentials_t **self_p, kube_loop_t *loop, const kube_config_t *config, void (*changed)(void *ctx), void *ctx)
+    kube_credentials_t **self_p, tt_reactor_t *loop, const kube_config_t *config, void (*changed)(void *ctx), void *ctx)
 {
     kube_credentials_t *self = tt_new0(sizeof *self);
     self->loop = loop;

@@ -8,7 +8,7 @@
 #pragma once
 #include <stdint.h>
 #include "k8s/api/kubeconfig.h"
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 
 typedef struct kube_credentials kube_credentials_t; /* opaque */
 
@@ -19,8 +19,8 @@ typedef struct {
 } kube_identity_t;
 
 /*  changed: a run of the plug-in is over, well or not; ask again. Borrows loop and config. */
-tt_status_t kube_credentials_new(
-    kube_credentials_t **self_p, kube_loop_t *loop, const kube_config_t *config, void (*changed)(void *ctx), void *ctx);
+tt_status_t kube_credentials_new(kube_credentials_t **self_p, tt_reactor_t *loop, const kube_config_t *config,
+    void (*changed)(void *ctx), void *ctx);
 /*  A plug-in that runs is killed. */
 void kube_credentials_destroy(kube_credentials_t **self_p);
 

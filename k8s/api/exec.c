@@ -14,7 +14,7 @@
 enum { DEADLINE_MS = 60000, OUTPUT_MAX = 1 << 20, WORDS_KEPT = 400 };
 
 struct kube_exec_run {
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     const kube_exec_t *exec;
     kube_exec_fn done;
     void *ctx;
@@ -103,7 +103,7 @@ static int s_spawn(pid_t *pid, const kube_config_t *config, int out, int err)
 static void s_close(kube_exec_run_t *self, int *fd)
 {
     if (*fd >= 0) {
-        kube_loop_forget_fd(self->loop, *fd);
+        tt_reactor_forget_fd(self->loop, *fd);
         close(*fd);
         *fd = -1;
     }
@@ -193,7 +193,7 @@ static void s_on_exit(void *ctx, int fd)
     if (self->err >= 0)
         (void)s_read(self, self->err, 16);
     s_close(self, &self->pidfd);
-    kube_loop_forget_timer(self->loop, self->deadline);
+    tt_reactor_forget_timer(self->loop, self->deadline);
     kube_exec_credential_t credential = {0};
     const tt_status_t status = s_result(self, how, &credential);
     self->done(self->ctx, status, &credential);
@@ -227,7 +227,7 @@ void kube_exec_destroy(kube_exec_run_t **self_p)
     if (!self)
         return;
     s_kill(self);
-    kube_loop_forget_timer(self->loop, self->deadline);
+    tt_reactor_forget_timer(self->loop, self->deadline);
     s_close(self, &self->pidfd);
     s_close(self, &self->out);
     s_close(self, &self->err);
@@ -270,7 +270,7 @@ static tt_status_t s_begin(kube_exec_run_t *self, const kube_config_t *config)
 }
 
 tt_status_t kube_exec_start(
-    kube_exec_run_t **self_p, kube_loop_t *loop, const kube_config_t *config, kube_exec_fn done, void *ctx)
+    kube_exec_run_t **self_p, tt_reactor_t *loop, const kube_config_t *config, kube_exec_fn done, void *ctx)
 {
     kube_exec_run_t *self = tt_new0(sizeof *self);
     *self = (kube_exec_run_t){
@@ -283,10 +283,10 @@ tt_status_t kube_exec_start(
     }
     (void)fcntl(self->out, F_SETFL, O_NONBLOCK);
     (void)fcntl(self->err, F_SETFL, O_NONBLOCK);
-    kube_loop_fd(loop, self->out, s_on_pipe, self);
-    kube_loop_fd(loop, self->err, s_on_pipe, self);
-    kube_loop_fd(loop, self->pidfd, s_on_exit, self);
-    self->deadline = kube_loop_timer(loop, DEADLINE_MS, s_on_deadline, self);
+    tt_reactor_fd(loop, self->out, s_on_pipe, self);
+    tt_reactor_fd(loop, self->err, s_on_pipe, self);
+    tt_reactor_fd(loop, self->pidfd, s_on_exit, self);
+    self->deadline = tt_reactor_timer(loop, DEADLINE_MS, s_on_deadline, self);
     *self_p = self;
     return TT_OK;
 }

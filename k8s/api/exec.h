@@ -8,7 +8,7 @@
 #pragma once
 #include <stdint.h>
 #include "k8s/api/kubeconfig.h"
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 
 typedef struct kube_exec_run kube_exec_run_t; /* opaque */
 
@@ -25,7 +25,7 @@ typedef void (*kube_exec_fn)(void *ctx, tt_status_t status, kube_exec_credential
 
 /*  Start it. Borrows loop and config. TT_NOT_FOUND: there is no such program; TT_OS. */
 tt_status_t kube_exec_start(
-    kube_exec_run_t **self_p, kube_loop_t *loop, const kube_config_t *config, kube_exec_fn done, void *ctx);
+    kube_exec_run_t **self_p, tt_reactor_t *loop, const kube_config_t *config, kube_exec_fn done, void *ctx);
 /*  Killed when it runs still, without a call. */
 void kube_exec_destroy(kube_exec_run_t **self_p);
 

@@ -18,7 +18,7 @@ enum { LEASE_MS = 6000, RENEW_MS = 4000, RETRY_MS = 1000, FREE_MS = 3000, ANSWER
 
 struct kube_lease {
     kube_client_t *client;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     char *collection, *path, *namespace_, *name, *us;
     int lease_ms, renew_ms, retry_ms;
     void (*changed)(void *ctx, bool held);
@@ -36,7 +36,7 @@ static void s_turn(void *ctx);
 
 static int64_t s_now_ms(const kube_lease_t *self)
 {
-    return tt_now_ms(kube_loop_clock(self->loop));
+    return tt_now_ms(tt_reactor_clock(self->loop));
 }
 
 /* ---- the record --------------------------------------------------------------------------------------------------- */
@@ -144,8 +144,8 @@ static void s_renewed(kube_lease_t *self)
     const int64_t left_ms = self->sent_ms + self->renew_ms - s_now_ms(self);
     /* from when it was sent, not answered: others count from when the server took it, which was later */
     self->renewed_ms = self->sent_ms;
-    kube_loop_forget_timer(self->loop, self->expiry);
-    self->expiry = left_ms > 0 ? kube_loop_timer(self->loop, left_ms, s_expired, self) : 0;
+    tt_reactor_forget_timer(self->loop, self->expiry);
+    self->expiry = left_ms > 0 ? tt_reactor_timer(self->loop, left_ms, s_expired, self) : 0;
     s_hold(self, left_ms > 0);
 }
 
@@ -155,7 +155,7 @@ static void s_next_turn(kube_lease_t *self)
 {
     const int64_t jitter_ms = randombytes_uniform((uint32_t)self->retry_ms / 10 + 1);
     const int64_t after_ms = self->sent_ms + self->retry_ms - jitter_ms - s_now_ms(self);
-    self->tick = kube_loop_timer(self->loop, after_ms > 0 ? after_ms : 0, s_turn, self);
+    self->tick = tt_reactor_timer(self->loop, after_ms > 0 ? after_ms : 0, s_turn, self);
 }
 
 static void s_say(kube_lease_t *self, const kube_reply_t *reply)
@@ -270,13 +270,13 @@ static void s_free_it(kube_lease_t *self)
     const int64_t until_ms = s_now_ms(self) + FREE_MS;
     self->freeing = true;
     while (self->request && s_now_ms(self) < until_ms) /* a renewal under way: its version is needed */
-        if (kube_loop_poll(self->loop, 10) != TT_OK)
+        if (tt_reactor_poll(self->loop, 10) != TT_OK)
             return;
     if (self->request || !self->held)
         return;
     s_send(self, "PUT", s_written(self, ""), s_on_freed);
     while (self->request && s_now_ms(self) < until_ms)
-        if (kube_loop_poll(self->loop, 10) != TT_OK)
+        if (tt_reactor_poll(self->loop, 10) != TT_OK)
             return;
 }
 
@@ -288,8 +288,8 @@ void kube_lease_destroy(kube_lease_t **self_p)
     if (kube_lease_held(self))
         s_free_it(self);
     kube_client_cancel(self->client, self->request);
-    kube_loop_forget_timer(self->loop, self->tick);
-    kube_loop_forget_timer(self->loop, self->expiry);
+    tt_reactor_forget_timer(self->loop, self->tick);
+    tt_reactor_forget_timer(self->loop, self->expiry);
     json_decref(self->record);
     free(self->collection);
     free(self->path);

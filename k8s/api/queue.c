@@ -28,7 +28,7 @@ typedef struct item {
 } item_t;
 
 struct kube_queue {
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_work_fn fn;
     void *ctx;
     int64_t base_ms, max_ms;
@@ -43,11 +43,11 @@ struct kube_queue {
 
 static int64_t s_now_ms(const kube_queue_t *self)
 {
-    return tt_now_ms(kube_loop_clock(self->loop));
+    return tt_now_ms(tt_reactor_clock(self->loop));
 }
 
 tt_status_t kube_queue_new(
-    kube_queue_t **self_p, kube_loop_t *loop, const kube_queue_opts_t *opts, kube_work_fn fn, void *ctx)
+    kube_queue_t **self_p, tt_reactor_t *loop, const kube_queue_opts_t *opts, kube_work_fn fn, void *ctx)
 {
     kube_queue_t *self = tt_new0(sizeof *self);
     self->loop = loop;
@@ -64,7 +64,7 @@ tt_status_t kube_queue_new(
 static int s_free(void *ctx, void *value)
 {
     item_t *item = value;
-    kube_loop_forget_timer(ctx, item->timer);
+    tt_reactor_forget_timer(ctx, item->timer);
     free(item);
     return 1;
 }
@@ -74,7 +74,7 @@ void kube_queue_destroy(kube_queue_t **self_p)
     kube_queue_t *self = *self_p;
     if (!self)
         return;
-    kube_loop_forget_timer(self->loop, self->kick);
+    tt_reactor_forget_timer(self->loop, self->kick);
     kube_dict_filter(&self->items, s_free, self->loop);
     kube_dict_free(&self->items);
     free(self);
@@ -118,7 +118,7 @@ static void s_take_off(kube_queue_t *self, item_t *item)
 
 static int64_t s_now_ns(const kube_queue_t *self)
 {
-    return tt_now_ns(kube_loop_clock(self->loop));
+    return tt_now_ns(tt_reactor_clock(self->loop));
 }
 
 static void s_observe(const kube_queue_t *self, kube_histogram_t *histogram, int64_t since_ns)
@@ -153,7 +153,7 @@ static void s_turn(void *ctx)
 static void s_kick(kube_queue_t *self)
 {
     if (!self->kick && self->first && !self->paused && self->working < self->workers)
-        self->kick = kube_loop_timer(self->loop, 0, s_turn, self);
+        self->kick = tt_reactor_timer(self->loop, 0, s_turn, self);
 }
 
 void kube_queue_pause(kube_queue_t *self, bool paused)
@@ -177,7 +177,7 @@ static item_t *s_item(kube_queue_t *self, const char *key)
 
 static void s_forget_timer(item_t *item)
 {
-    kube_loop_forget_timer(item->queue->loop, item->timer);
+    tt_reactor_forget_timer(item->queue->loop, item->timer);
     item->timer = 0;
 }
 
@@ -218,7 +218,7 @@ static void s_add_after(kube_queue_t *self, item_t *item, int64_t after_ms)
         return;
     s_forget_timer(item);
     item->due_ms = due_ms;
-    item->timer = kube_loop_timer(self->loop, after_ms, s_due, item);
+    item->timer = tt_reactor_timer(self->loop, after_ms, s_due, item);
 }
 
 void kube_queue_add(kube_queue_t *self, const char *key)

@@ -6,7 +6,7 @@
 #pragma once
 #include <stddef.h>
 #include "k8s/api/histogram.h"
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 
 typedef struct kube_queue kube_queue_t;                   /* opaque */
 typedef void (*kube_work_fn)(void *ctx, const char *key); /* ends with kube_queue_done(key), then or later */
@@ -17,7 +17,7 @@ typedef struct {
 } kube_queue_opts_t;
 
 tt_status_t kube_queue_new(
-    kube_queue_t **self_p, kube_loop_t *loop, const kube_queue_opts_t *opts, kube_work_fn fn, void *ctx);
+    kube_queue_t **self_p, tt_reactor_t *loop, const kube_queue_opts_t *opts, kube_work_fn fn, void *ctx);
 void kube_queue_destroy(kube_queue_t **self_p);
 void kube_queue_add(kube_queue_t *self, const char *key);
 void kube_queue_add_after(kube_queue_t *self, const char *key, int64_t after_ms); /* the earlier time wins */

@@ -64,7 +64,7 @@ typedef struct {
 
 struct kube_recorder {
     kube_client_t *client;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     char *component;
     kube_dict_t events, groups, purses;
     event_t *first, **last; /* those that wait to be told */
@@ -75,7 +75,7 @@ static void s_tell(void *ctx);
 
 static int64_t s_now_ms(const kube_recorder_t *self)
 {
-    return tt_now_ms(kube_loop_clock(self->loop));
+    return tt_now_ms(tt_reactor_clock(self->loop));
 }
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void s_free_event(event_t *event)
         s_leave_line(event);
     event->recorder->telling -= event->request != 0;
     kube_client_cancel(event->recorder->client, event->request);
-    kube_loop_forget_timer(event->recorder->loop, event->timer);
+    tt_reactor_forget_timer(event->recorder->loop, event->timer);
     free(event->message);
     free(event);
 }
@@ -243,7 +243,7 @@ static void s_failed(event_t *event, const kube_reply_t *reply)
 {
     const bool passing = !reply->code || reply->code == 429 || reply->code >= 500;
     if (passing && ++event->tries < TRIES) {
-        event->timer = kube_loop_timer(event->recorder->loop, RETRY_MS, s_tell, event);
+        event->timer = tt_reactor_timer(event->recorder->loop, RETRY_MS, s_tell, event);
         return;
     }
     char *name = s_name(event);

@@ -25,7 +25,7 @@ enum {
 struct kube_reflector {
     kube_client_t *client;
     kube_store_t *store;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     char *base; /* path, '?' and the selectors, each with '&' behind it */
     const char **drop;
     int page;
@@ -56,16 +56,16 @@ static int64_t s_backoff_ms(uint32_t failures)
     return ms / 2 + (int64_t)randombytes_uniform((uint32_t)ms / 2 + 1);
 }
 
-static void s_later_at(kube_reflector_t *self, tt_log_level_t level, kube_timer_fn next, const char *why)
+static void s_later_at(kube_reflector_t *self, tt_log_level_t level, tt_timer_fn next, const char *why)
 {
     const int64_t after_ms = s_backoff_ms(++self->failures);
     self->stats.errors++;
     tt_log(TT_LOG_COMPONENT, self->failures == 1 ? level : TT_LOG_DEBUG, "%s of %.*s: %s; again in %lld ms",
         next == s_list ? "list" : "watch", (int)strcspn(self->base, "?"), self->base, why, (long long)after_ms);
-    self->timer = kube_loop_timer(self->loop, after_ms, next, self);
+    self->timer = tt_reactor_timer(self->loop, after_ms, next, self);
 }
 
-static void s_later(kube_reflector_t *self, kube_timer_fn next, const char *why)
+static void s_later(kube_reflector_t *self, tt_timer_fn next, const char *why)
 {
     s_later_at(self, TT_LOG_WARN, next, why);
 }
@@ -243,7 +243,7 @@ static tt_status_t s_on_event(void *ctx, const char *type, const char *json, siz
 static void s_on_watch_over(void *ctx, const kube_reply_t *reply)
 {
     kube_reflector_t *self = ctx;
-    const int64_t lasted_ms = tt_now_ms(kube_loop_clock(self->loop)) - self->began_ms;
+    const int64_t lasted_ms = tt_now_ms(tt_reactor_clock(self->loop)) - self->began_ms;
     self->request = 0;
     if (reply->code == EVENT_GONE)
         self->stale = true;
@@ -273,7 +273,7 @@ static void s_watch(void *ctx)
     self->timer = 0;
     self->stats.watches++;
     self->begun_events = self->stats.events;
-    self->began_ms = tt_now_ms(kube_loop_clock(self->loop));
+    self->began_ms = tt_now_ms(tt_reactor_clock(self->loop));
     const unsigned timeout_s = WATCH_LEAST_S + randombytes_uniform(WATCH_LEAST_S + 1);
     char *path = tt_sprintf("%swatch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%llu", self->base,
         timeout_s, (unsigned long long)kube_store_version(self->store));
@@ -337,7 +337,7 @@ void kube_reflector_destroy(kube_reflector_t **self_p)
     if (!self)
         return;
     kube_client_cancel(self->client, self->request);
-    kube_loop_forget_timer(self->loop, self->timer);
+    tt_reactor_forget_timer(self->loop, self->timer);
     kube_scan_destroy(&self->scan);
     for (size_t i = 0; self->drop[i]; i++)
         free((char *)(uintptr_t)self->drop[i]);

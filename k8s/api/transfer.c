@@ -35,7 +35,7 @@ static size_t s_on_data(char *data, size_t one, size_t size, void *ctx)
     (void)one;
     kube_call_t *call = ctx;
     kube_client_t *client = call->client;
-    client->heard_ms = call->heard_ms = tt_now_ms(kube_loop_clock(client->loop));
+    client->heard_ms = call->heard_ms = tt_now_ms(tt_reactor_clock(client->loop));
     if (call->dropped)
         return CURL_WRITEFUNC_ERROR;
     if (call->data && kube_transfer_code(call) / 100 == 2) {
@@ -59,7 +59,7 @@ static size_t s_on_header(char *data, size_t one, size_t size, void *ctx)
 {
     (void)data, (void)one;
     kube_call_t *call = ctx;
-    call->client->heard_ms = call->heard_ms = tt_now_ms(kube_loop_clock(call->client->loop));
+    call->client->heard_ms = call->heard_ms = tt_now_ms(tt_reactor_clock(call->client->loop));
     return size;
 }
 
@@ -183,7 +183,7 @@ tt_status_t kube_transfer_start(kube_call_t *call, const kube_identity_t *identi
     call->error[0] = 0;
     call->stopped = TT_OK;
     call->identity = identity->version;
-    call->sent_ms = call->heard_ms = tt_now_ms(kube_loop_clock(client->loop));
+    call->sent_ms = call->heard_ms = tt_now_ms(tt_reactor_clock(client->loop));
     tt_buf_init(&call->answer, call->data ? ERROR_MAX : call->max_bytes);
     s_connection(call);
     s_generation(call);

@@ -289,7 +289,7 @@ static void s_asked_free(asked_t *self)
     *self->link = self->next;
     if (self->next)
         self->next->link = self->link;
-    kube_loop_forget_timer(self->op->loop, self->timer);
+    tt_reactor_forget_timer(self->op->loop, self->timer);
     replicas_request_destroy(&self->request);
     free(self);
 }
@@ -317,8 +317,8 @@ static void s_try(void *ctx)
     operator_t *op = self->op;
     self->timer = 0;
     const tt_status_t status = s_perform(op, self->id, &self->request);
-    if (status == TT_DENIED && tt_now_ms(kube_loop_clock(op->loop)) < self->until_ms && s_early(op, self->request)) {
-        self->timer = kube_loop_timer(op->loop, LOOK_MS, s_try, self);
+    if (status == TT_DENIED && tt_now_ms(tt_reactor_clock(op->loop)) < self->until_ms && s_early(op, self->request)) {
+        self->timer = tt_reactor_timer(op->loop, LOOK_MS, s_try, self);
         return;
     }
     if (status != TT_OK)
@@ -335,7 +335,7 @@ static tt_status_t s_request(operator_t *op, const tt_server_request_t *request)
     *asked = (asked_t){.op = op,
         .id = request->id,
         .request = r,
-        .until_ms = tt_now_ms(kube_loop_clock(op->loop)) + HOLD_MS,
+        .until_ms = tt_now_ms(tt_reactor_clock(op->loop)) + HOLD_MS,
         .next = op->asked,
         .link = &op->asked};
     snprintf(asked->method, sizeof asked->method, "%s", request->method);

@@ -99,6 +99,6 @@ void metrics_write(tt_buf_t *out, const operator_t *op)
     s_watches(out, op->cache);
     s_gauge(out, "resident_bytes", "gauge", "memory of this process", (double)tt_process_memory().resident);
     s_gauge(out, "uptime_seconds", "gauge", "since the start",
-        (double)(tt_now_ms(kube_loop_clock(op->loop)) - op->started_ms) / 1000);
+        (double)(tt_now_ms(tt_reactor_clock(op->loop)) - op->started_ms) / 1000);
     metrics_standard(out, op);
 }

@@ -116,7 +116,7 @@ static void s_on_synced(void *ctx)
     operator_t *self = ctx;
     log_info("synced: %zu jobs, %zu pods, %zu services, %lld ms after the start", cache_job_count(self->cache),
         cache_pod_count(self->cache), cache_service_count(self->cache),
-        (long long)(tt_now_ms(kube_loop_clock(self->loop)) - self->started_ms));
+        (long long)(tt_now_ms(tt_reactor_clock(self->loop)) - self->started_ms));
     if (self->opts.own_pod && !cache_own(self->cache)) {
         log_error("pod %s/%s is not known as the coordinator of DIJob %s: it needs the labels dijob-name=%s, "
                   "replica-type=coordinator and controller-name=di-operator",
@@ -159,11 +159,11 @@ static void s_on_port_timer(void *ctx)
 
 static void s_serve(operator_port_t *port)
 {
-    kube_loop_t *loop = port->op->loop;
+    tt_reactor_t *loop = port->op->loop;
     tt_server_serve(port->server);
-    kube_loop_forget_timer(loop, port->timer);
+    tt_reactor_forget_timer(loop, port->timer);
     const int64_t due = tt_server_due_ms(port->server);
-    port->timer = due >= 0 ? kube_loop_timer(loop, due, s_on_port_timer, port) : 0;
+    port->timer = due >= 0 ? tt_reactor_timer(loop, due, s_on_port_timer, port) : 0;
 }
 
 static tt_status_t s_open(
@@ -177,11 +177,11 @@ static tt_status_t s_open(
         .ctx = port,
         .healthz = fn == backend_request ? REPLICAS_HEALTHZ : NULL,
         .answer_ms = API_ANSWER_MS,
-        .clock = kube_loop_clock(self->loop)};
+        .clock = tt_reactor_clock(self->loop)};
     const tt_status_t status = tt_server_start(&port->server, &opts);
     if (status != TT_OK)
         return tt_err_wrap(status, "%s", what);
-    kube_loop_fd(self->loop, tt_server_fd(port->server), s_on_port, port);
+    tt_reactor_fd(self->loop, tt_server_fd(port->server), s_on_port, port);
     log_info("%s at port %d", what, tt_server_port(port->server));
     return TT_OK;
 }
@@ -190,8 +190,8 @@ static void s_close(operator_port_t *port)
 {
     if (!port->server)
         return;
-    kube_loop_forget_fd(port->op->loop, tt_server_fd(port->server));
-    kube_loop_forget_timer(port->op->loop, port->timer);
+    tt_reactor_forget_fd(port->op->loop, tt_server_fd(port->server));
+    tt_reactor_forget_timer(port->op->loop, port->timer);
     tt_server_stop(&port->server);
 }
 
@@ -236,8 +236,8 @@ static tt_status_t s_client(operator_t *self)
 {
     static const kube_client_opts_t opts = {.agent = "tutti-operator/" TT_VERSION};
     TT_TRY(kube_config_load(&self->config, &self->opts.kube));
-    TT_TRY(kube_loop_new(&self->loop, self->opts.clock));
-    self->started_ms = tt_now_ms(kube_loop_clock(self->loop));
+    TT_TRY(tt_reactor_new(&self->loop, self->opts.clock));
+    self->started_ms = tt_now_ms(tt_reactor_clock(self->loop));
     self->started_s = (double)(tt_wall_ns() - tt_now_ns(tt_clock_real()) + tt_process_start_ns()) * 1e-9;
     return kube_client_new(&self->client, self->loop, self->config, &opts);
 }
@@ -271,7 +271,7 @@ static void s_on_stop_fd(void *ctx, int fd)
 {
     operator_t *self = ctx;
     log_info("stopping");
-    kube_loop_forget_fd(self->loop, fd);
+    tt_reactor_forget_fd(self->loop, fd);
     operator_stop(self);
 }
 
@@ -292,7 +292,7 @@ static tt_status_t s_start(operator_t *self)
         log_info("%s: %zu resources come with more than themselves", self->opts.controller_config,
             json_object_size(self->accelerators));
     if (self->opts.stop_fd > 0)
-        kube_loop_fd(self->loop, self->opts.stop_fd, s_on_stop_fd, self);
+        tt_reactor_fd(self->loop, self->opts.stop_fd, s_on_stop_fd, self);
     TT_TRY(s_work(self));
     TT_TRY(s_open(self, &self->api, self->opts.listen, "replicas API", backend_request));
     return s_open(self, &self->probes, self->opts.probes, "probes", probes_request);
@@ -313,7 +313,7 @@ tt_status_t operator_new(operator_t **self_p, const operator_opts_t *opts)
 /*  What is to be written about the end. */
 static void s_begin_end(operator_t *self)
 {
-    self->end_by_ms = tt_now_ms(kube_loop_clock(self->loop)) + END_MS;
+    self->end_by_ms = tt_now_ms(tt_reactor_clock(self->loop)) + END_MS;
     self->cache->own_end = (char)atomic_load(&self->ended);
     s_on_changed(self, &self->cache->kinds[0], self->opts.namespace_, self->opts.only_job);
 }
@@ -325,13 +325,13 @@ static bool s_is_over(operator_t *self)
     const bool done = kube_queue_depth(self->queue) == 0 && kube_queue_failing(self->queue) == 0;
     const bool idle =
         self->end_by_ms && done && !self->rounds && !self->batches && kube_client_pending(self->client) == 0;
-    return idle || (self->end_by_ms && tt_now_ms(kube_loop_clock(self->loop)) >= self->end_by_ms);
+    return idle || (self->end_by_ms && tt_now_ms(tt_reactor_clock(self->loop)) >= self->end_by_ms);
 }
 
 /*  A thousand jobs at once leave holes behind in the heap; when all is quiet again they are given back. */
 static void s_tidy(operator_t *self)
 {
-    const int64_t now_ms = tt_now_ms(kube_loop_clock(self->loop));
+    const int64_t now_ms = tt_now_ms(tt_reactor_clock(self->loop));
     const bool idle = !self->rounds && !self->tasks && kube_client_pending(self->client) == 0;
     if (!idle || self->counters.rounds == self->tidied_rounds || now_ms < self->tidied_ms + TIDY_MS)
         return;
@@ -344,7 +344,7 @@ static void s_tidy(operator_t *self)
  *  double. */
 static bool s_is_stopped(operator_t *self)
 {
-    const int64_t now_ms = tt_now_ms(kube_loop_clock(self->loop));
+    const int64_t now_ms = tt_now_ms(tt_reactor_clock(self->loop));
     if (!atomic_load(&self->stop))
         return false;
     if (!self->stop_by_ms) {
@@ -360,7 +360,7 @@ tt_status_t operator_run(operator_t *self)
 {
     tt_status_t status = TT_OK;
     while (status == TT_OK && !s_is_stopped(self) && !s_is_over(self)) {
-        status = kube_loop_poll(self->loop, POLL_MS);
+        status = tt_reactor_poll(self->loop, POLL_MS);
         s_tidy(self);
     }
     return status;
@@ -369,13 +369,13 @@ tt_status_t operator_run(operator_t *self)
 void operator_end(operator_t *self, bool well)
 {
     atomic_store(&self->ended, well ? 's' : 'f');
-    kube_loop_wake(self->loop);
+    tt_reactor_wake(self->loop);
 }
 
 void operator_stop(operator_t *self)
 {
     atomic_store(&self->stop, true);
-    kube_loop_wake(self->loop);
+    tt_reactor_wake(self->loop);
 }
 
 void operator_destroy(operator_t **self_p)
@@ -401,7 +401,7 @@ void operator_destroy(operator_t **self_p)
         writes_t *batch = self->batches;
         writes_destroy(&batch);
     }
-    kube_loop_destroy(&self->loop);
+    tt_reactor_destroy(&self->loop);
     kube_config_destroy(&self->config);
     json_decref(self->accelerators);
     free(self->holder);

@@ -329,7 +329,7 @@ typedef struct {
 struct operator_ {
     operator_opts_t opts;
     kube_config_t *config;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_client_t *client;
     kube_queue_t *queue;
     kube_lease_t *lease;                   /* NULL: no election */

@@ -73,7 +73,7 @@ static void s_end(round_t *self, bool well)
     char key[sizeof self->key];
     memcpy(key, self->key, sizeof key);
     job_t *job = s_job(self);
-    const int64_t now_ms = tt_now_ms(kube_loop_clock(self->op->loop));
+    const int64_t now_ms = tt_now_ms(tt_reactor_clock(self->op->loop));
     const int64_t allowed_ms = job ? front_refused_until(&job->refused, now_ms) : INT64_MAX;
     if (well && self->plan.again_s >= 0)
         kube_queue_add_after(queue, key, self->plan.again_s * 1000);
@@ -104,7 +104,7 @@ static bool s_has(const round_t *self, front_do_t what)
 static void s_refused(round_t *self, job_t *job, const writes_one_t *write)
 {
     const bool spec = write->code != 403;
-    const int64_t now_ms = tt_now_ms(kube_loop_clock(self->op->loop));
+    const int64_t now_ms = tt_now_ms(tt_reactor_clock(self->op->loop));
     if (job)
         front_refuse(&job->refused, &(front_refusal_t){.group = write->group,
                                         .words = write->text,
@@ -501,7 +501,7 @@ static void s_remove_all(round_t *self)
 static tt_status_t s_plan(front_plan_t *out, operator_t *op, job_t *job, const front_admission_t *admission)
 {
     const void **pods = NULL, **services = NULL;
-    (void)front_refused_until(&job->refused, tt_now_ms(kube_loop_clock(op->loop)));
+    (void)front_refused_until(&job->refused, tt_now_ms(tt_reactor_clock(op->loop)));
     front_view_t view = {.job = job->own,
         .made =
             op->opts.own_pod ? UINT32_MAX : job->made, /* an embedded operator may not make secrets: the user does */

@@ -8,7 +8,7 @@ const kube_request_t fixture_echo = {.method = "GET", .path = "/echo"};
 
 void fixture_open(fixture_t *f, int max_in_flight)
 {
-    assert_ok(kube_loop_new(&f->loop, NULL));
+    assert_ok(tt_reactor_new(&f->loop, NULL));
     assert_ok(kube_client_new(
         &f->client, f->loop, f->config, &(kube_client_opts_t){.max_in_flight = max_in_flight, .agent = "test/1"}));
 }
@@ -16,7 +16,7 @@ void fixture_open(fixture_t *f, int max_in_flight)
 void fixture_close(fixture_t *f)
 {
     kube_client_destroy(&f->client);
-    kube_loop_destroy(&f->loop);
+    tt_reactor_destroy(&f->loop);
 }
 
 void got_reply(void *ctx, const kube_reply_t *reply)
@@ -37,7 +37,7 @@ void fixture_wait(fixture_t *f, const int *calls, int until)
 {
     for (int i = 0; *calls < until; i++) {
         assert_true(i < 200000);
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     }
 }
 

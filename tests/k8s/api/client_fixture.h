@@ -7,7 +7,7 @@
 typedef struct {
     api_server_t server;
     kube_config_t *config;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_client_t *client;
 } fixture_t;
 

@@ -18,7 +18,7 @@
 #include "k8s/api/client.h"
 
 typedef struct {
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_client_t *client;
     const char *namespace_;
     int good, bad, seen, watch_ended;
@@ -147,7 +147,7 @@ static void s_watch(try_t *self)
 static int s_run(try_t *self, int seen)
 {
     while ((kube_client_pending(self->client) > 0 || self->seen < seen) && !self->watch_ended)
-        if (kube_loop_poll(self->loop, 1000) != TT_OK)
+        if (tt_reactor_poll(self->loop, 1000) != TT_OK)
             return 1;
     return self->bad || self->watch_ended;
 }
@@ -229,7 +229,7 @@ static void s_on_input(void *ctx, int fd)
 static int s_ping(try_t *self, int ms)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    kube_loop_fd(self->loop, 0, s_on_input, self);
+    tt_reactor_fd(self->loop, 0, s_on_input, self);
     for (int64_t next_ms = 0; !self->over;) {
         const int64_t now_ms = tt_now_ms(tt_clock_real());
         if (now_ms >= next_ms) {
@@ -237,10 +237,10 @@ static int s_ping(try_t *self, int ms)
             kube_client_send(self->client, &(kube_request_t){.method = "GET", .path = "/readyz", .timeout_ms = 2500},
                 s_on_pong, self);
         }
-        if (kube_loop_poll(self->loop, next_ms - now_ms) != TT_OK)
+        if (tt_reactor_poll(self->loop, next_ms - now_ms) != TT_OK)
             return 1;
     }
-    kube_loop_forget_fd(self->loop, 0);
+    tt_reactor_forget_fd(self->loop, 0);
     return 0;
 }
 
@@ -267,14 +267,14 @@ int main(int argc, char **argv)
     try_t self = {0};
     const kube_client_opts_t opts = {.max_in_flight = argc > 3 ? atoi(argv[3]) : 0, .agent = "kube-try/1"};
     int code = 1;
-    if (kube_config_load(&config, NULL) == TT_OK && kube_loop_new(&self.loop, NULL) == TT_OK &&
+    if (kube_config_load(&config, NULL) == TT_OK && tt_reactor_new(&self.loop, NULL) == TT_OK &&
         kube_client_new(&self.client, self.loop, config, &opts) == TT_OK) {
         self.namespace_ = config->namespace_;
         code = s_do(&self, argv[1], atoi(argv[2]));
     } else
         fprintf(stderr, "kube_try: %s\n", tt_err_text());
     kube_client_destroy(&self.client);
-    kube_loop_destroy(&self.loop);
+    tt_reactor_destroy(&self.loop);
     kube_config_destroy(&config);
     return code;
 }

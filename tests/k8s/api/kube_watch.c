@@ -21,7 +21,7 @@ typedef struct {
 } thing_t;
 
 typedef struct {
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_client_t *client;
     kube_store_t *store;
     kube_reflector_t *reflector;
@@ -99,7 +99,7 @@ static void s_on_input(void *ctx, int fd)
     const ssize_t n = read(fd, buf, sizeof buf);
     if (n <= 0) {
         self->over = true;
-        kube_loop_forget_fd(self->loop, fd);
+        tt_reactor_forget_fd(self->loop, fd);
     }
     for (ssize_t i = 0; i < n; i++)
         if (buf[i] == '\n' && self->store)
@@ -141,7 +141,7 @@ static void s_on_written(void *ctx, const kube_reply_t *reply)
     char name[32];
     snprintf(name, sizeof name, "mine-%d", write->i);
     if (!reply->code || reply->code >= 429) {
-        kube_loop_timer(self->loop, 200, s_write, write);
+        tt_reactor_timer(self->loop, 200, s_write, write);
         return;
     }
     if (reply->code == 404 || (reply->code == 200 && write->step == 2)) /* a Status is the answer to a deletion */
@@ -167,9 +167,9 @@ static void s_lease_changed(void *ctx, bool held)
 
 static tt_status_t s_run(watch_t *self)
 {
-    kube_loop_fd(self->loop, 0, s_on_input, self);
+    tt_reactor_fd(self->loop, 0, s_on_input, self);
     while (!self->over)
-        TT_TRY(kube_loop_poll(self->loop, 1000));
+        TT_TRY(tt_reactor_poll(self->loop, 1000));
     return TT_OK;
 }
 
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
     if (status == TT_OK)
         status = kube_config_load(&config, &(kube_config_opts_t){0});
     if (status == TT_OK)
-        status = kube_loop_new(&self.loop, NULL);
+        status = tt_reactor_new(&self.loop, NULL);
     if (status == TT_OK)
         status = kube_client_new(&self.client, self.loop, config, &(kube_client_opts_t){.agent = "kube_watch"});
     if (status == TT_OK)
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
     kube_reflector_destroy(&self.reflector);
     kube_store_destroy(&self.store);
     kube_client_destroy(&self.client);
-    kube_loop_destroy(&self.loop);
+    tt_reactor_destroy(&self.loop);
     kube_config_destroy(&config);
     return tt_status_exit_code(status);
 }

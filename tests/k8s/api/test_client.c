@@ -73,7 +73,7 @@ static void test_no_url(void **state)
     fixture_t *f = *state;
     free(f->config->server);
     f->config->server = tt_strdup("127.0.0.1:6443");
-    assert_ok(kube_loop_new(&f->loop, NULL));
+    assert_ok(tt_reactor_new(&f->loop, NULL));
     assert_int_equal(kube_client_new(&f->client, f->loop, f->config, NULL), TT_CONFIG);
     assert_null(f->client);
 }
@@ -147,7 +147,7 @@ static got_t s_ask_fast(fixture_t *f, tt_clock_t *clock, const kube_request_t *r
     kube_client_send(f->client, request, got_reply, &got);
     for (int i = 0; got.calls == 0; i++) {
         assert_true(i < 20000);
-        assert_ok(kube_loop_poll(f->loop, 1));
+        assert_ok(tt_reactor_poll(f->loop, 1));
         tt_clock_turn(clock, 100 * INT64_C(1000000));
     }
     return got;
@@ -177,7 +177,7 @@ static void test_retry_after(void **state)
 {
     fixture_t *f = *state;
     tt_clock_t clock = tt_clock_fake(0);
-    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(tt_reactor_new(&f->loop, &clock));
     assert_ok(kube_client_new(&f->client, f->loop, f->config, NULL));
     const kube_request_t busy = {
         .method = "POST", .path = "/busy?key=a&times=2&code=429&after=7", .body = "{}", .timeout_ms = 1000000};
@@ -247,16 +247,16 @@ static void test_waiting_for_a_turn_is_no_failure(void **state)
     tt_clock_t clock = tt_clock_fake(0);
     const kube_client_opts_t opts = {.max_in_flight = 1};
     got_t slow = {0}, behind = {0};
-    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(tt_reactor_new(&f->loop, &clock));
     assert_ok(kube_client_new(&f->client, f->loop, f->config, &opts));
     const uint64_t id = kube_client_send(f->client,
         &(kube_request_t){.method = "GET", .path = "/slow?ms=600000", .timeout_ms = 1000000}, got_reply, &slow);
     kube_client_send(f->client, &fixture_echo, got_reply, &behind);
     for (int i = 0; i < 5; i++) { /* 100 s */
-        assert_ok(kube_loop_poll(f->loop, 0));
+        assert_ok(tt_reactor_poll(f->loop, 0));
         tt_clock_turn(&clock, INT64_C(20000000000));
     }
-    assert_ok(kube_loop_poll(f->loop, 0));
+    assert_ok(tt_reactor_poll(f->loop, 0));
     assert_int_equal(behind.calls, 0);
     kube_client_cancel(f->client, id);
     fixture_wait(f, &behind.calls, 1);
@@ -267,7 +267,7 @@ static void test_waiting_for_a_turn_is_no_failure(void **state)
     kube_client_send(f->client, &(kube_request_t){.method = "GET", .path = "/slow?ms=600000"}, got_reply,
         &behind); /* its own 30 s */
     for (int i = 0; i < 100 && !behind.calls; i++) {
-        assert_ok(kube_loop_poll(f->loop, 0));
+        assert_ok(tt_reactor_poll(f->loop, 0));
         tt_clock_turn(&clock, INT64_C(1000000000));
     }
     assert_int_equal(behind.calls, 1);
@@ -326,7 +326,7 @@ static void test_priorities(void **state)
         kube_client_send(f->client, &request, s_on_turn, &turns[i]);
     }
     while (kube_client_pending(f->client))
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     assert_string_equal(order, "ecgfbhad"); /* first, pods, services, status, events; as asked within each */
 }
 
@@ -347,7 +347,7 @@ static void test_what_may_not_go_any_more_is_held_back(void **state)
     const uint64_t on_wire = kube_client_send(f->client, &slow, got_reply, &first);
     for (size_t i = 0; i < TT_COUNT(waiting); i++)
         kube_client_send(f->client, &once, got_reply, &waiting[i]);
-    assert_ok(kube_loop_poll(f->loop, 0));
+    assert_ok(tt_reactor_poll(f->loop, 0));
     may = false;
     kube_client_recheck(f->client);
     for (size_t i = 0; i < TT_COUNT(waiting); i++) {
@@ -380,7 +380,7 @@ static void test_cancel(void **state)
     const uint64_t on_wire = kube_client_send(f->client, &slow, got_reply, &dropped);
     const uint64_t waiting = kube_client_send(f->client, &fixture_echo, got_reply, &dropped);
     kube_client_send(f->client, &fixture_echo, got_reply, &kept);
-    assert_ok(kube_loop_poll(f->loop, 0));
+    assert_ok(tt_reactor_poll(f->loop, 0));
     kube_client_cancel(f->client, waiting);
     kube_client_cancel(f->client, on_wire);
     kube_client_cancel(f->client, on_wire);
@@ -408,7 +408,7 @@ static void test_a_thousand(void **state)
             &good[i]);
     assert_int_equal(kube_client_pending(f->client), N);
     while (kube_client_pending(f->client))
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     for (int i = 0; i < N; i++)
         assert_int_equal(good[i], 1);
     free(good);

@@ -83,7 +83,7 @@ static void test_plugin(void **state)
     s_plugin(f, "test \"$WHO\" = me || exit 3\n"
                 "case $KUBERNETES_EXEC_INFO in *'\"interactive\":false'*) ;; *) exit 4 ;; esac\n" SAY_TOKEN(""));
     tt_clock_t clock = tt_clock_fake(0);
-    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(tt_reactor_new(&f->loop, &clock));
     assert_ok(kube_client_new(&f->client, f->loop, f->config, NULL));
     got_t a = {0}, b = {0};
     kube_client_send(f->client, &s_secret, got_reply, &a);
@@ -130,7 +130,7 @@ static void test_plugin_that_expires(void **state)
     api_server_write(&f->server, "accepted", "old");
     s_plugin(f, "EXPIRES=',\"expirationTimestamp\":\"2020-01-01T00:00:00Z\"'\n" SAY_TOKEN(""));
     tt_clock_t clock = tt_clock_fake(0);
-    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(tt_reactor_new(&f->loop, &clock));
     assert_ok(kube_client_new(&f->client, f->loop, f->config, NULL));
     assert_int_equal(fixture_code(f, &s_secret, NULL), 200); /* used once, though it is old at birth */
     assert_int_equal(fixture_code(f, &s_secret, NULL), 200); /* and for a second */
@@ -180,7 +180,7 @@ static void test_plugin_that_hangs(void **state)
     fixture_t *f = *state;
     s_plugin(f, "sleep 1000 & echo $! > child\nmv child child.pid\nwait");
     tt_clock_t clock = tt_clock_fake(0);
-    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(tt_reactor_new(&f->loop, &clock));
     assert_ok(kube_client_new(&f->client, f->loop, f->config, NULL));
     got_t got = {0}, impatient = {0};
     kube_request_t request = fixture_echo;
@@ -190,12 +190,12 @@ static void test_plugin_that_hangs(void **state)
     kube_client_send(f->client, &request, got_reply, &impatient);
     char *pid_file = api_server_path(&f->server, "child.pid");
     while (access(pid_file, F_OK) != 0)
-        assert_ok(kube_loop_poll(f->loop, 5));
+        assert_ok(tt_reactor_poll(f->loop, 5));
     tt_clock_turn(&clock, INT64_C(1000000000));
     fixture_wait(f, &impatient.calls, 1);
     assert_non_null(strstr(impatient.text, "no credentials yet"));
     tt_clock_turn(&clock, INT64_C(58990000000));
-    assert_ok(kube_loop_poll(f->loop, 0));
+    assert_ok(tt_reactor_poll(f->loop, 0));
     assert_int_equal(got.calls, 0);
     tt_clock_turn(&clock, INT64_C(10000000));
     fixture_wait(f, &got.calls, 1);

@@ -109,14 +109,14 @@ static void test_stream_that_is_silent(void **state)
 {
     fixture_t *f = *state;
     tt_clock_t clock = tt_clock_fake(0); /* goes on when something has come */
-    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(tt_reactor_new(&f->loop, &clock));
     assert_ok(kube_client_new(&f->client, f->loop, f->config, NULL));
     stream_t silent = {0}, lively = {0};
     s_stream(f, &silent, "/stream?lines=2&gap=60000", 500);
     while (silent.bytes.size == 0)
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     tt_clock_turn(&clock, INT64_C(499000000));
-    assert_ok(kube_loop_poll(f->loop, 0));
+    assert_ok(tt_reactor_poll(f->loop, 0));
     assert_int_equal(silent.end.calls, 0);
     tt_clock_turn(&clock, INT64_C(1000000));
     fixture_wait(f, &silent.end.calls, 1);
@@ -128,7 +128,7 @@ static void test_stream_that_is_silent(void **state)
         if (lively.bytes.size > had)
             tt_clock_turn(&clock, INT64_C(1900000000));
         had = lively.bytes.size;
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     }
     assert_int_equal(lively.end.code, 200);
     s_stream_free(&silent);
@@ -156,14 +156,14 @@ static void test_cancel_from_within(void **state)
     stream_t other = {0}, killer = {0}, self = {0};
     const uint64_t victim = s_stream(f, &other, "/stream?lines=2&gap=60000", 0);
     while (other.bytes.size == 0)
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     killer.cancel_at_once = victim;
     s_stream(f, &killer, "/stream?lines=5", 0);
     fixture_wait(f, &killer.end.calls, 1);
     assert_int_equal(killer.end.code, 200);
     self.cancel_at_once = s_stream(f, &self, "/stream?lines=50&gap=1", 0);
     while (self.bytes.size == 0)
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     assert_int_equal(fixture_code(f, &fixture_echo, NULL), 200);
     assert_int_equal(self.end.calls + other.end.calls, 0);
     assert_string_equal(self.bytes.data, "{\"line\":0}\n");
@@ -193,14 +193,14 @@ static void test_chain_and_destroy(void **state)
     chain_t chain = {f, 20};
     kube_client_send(f->client, &fixture_echo, s_on_link, &chain);
     while (chain.left > 0)
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     got_t never = {0};
     stream_t stream = {0};
     s_stream(f, &stream, "/stream?lines=2&gap=60000", 60000);
     for (int i = 0; i < 10; i++)
         kube_client_send(f->client, &(kube_request_t){.method = "GET", .path = "/slow?ms=60000"}, got_reply, &never);
     while (stream.bytes.size == 0)
-        assert_ok(kube_loop_poll(f->loop, 1000));
+        assert_ok(tt_reactor_poll(f->loop, 1000));
     fixture_close(f);
     assert_int_equal(never.calls + stream.end.calls, 0);
     s_stream_free(&stream);

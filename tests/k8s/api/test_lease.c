@@ -37,11 +37,11 @@ static bool s_held(const one_t *self)
 }
 
 /*  Answers come before time goes on; when `slow`, they may not. */
-static void s_answered(kube_loop_t *loop, kube_client_t *client, bool slow)
+static void s_answered(tt_reactor_t *loop, kube_client_t *client, bool slow)
 {
-    assert_ok(kube_loop_poll(loop, 0)); /* timers: requests begin */
+    assert_ok(tt_reactor_poll(loop, 0)); /* timers: requests begin */
     for (int i = 0; i < (slow ? 1 : 10000) && kube_client_pending(client); i++)
-        assert_ok(kube_loop_poll(loop, 1));
+        assert_ok(tt_reactor_poll(loop, 1));
 }
 
 /*  So much time goes by, in small steps; none of it while a request is under way. */
@@ -213,14 +213,14 @@ static void test_never_two(void **state)
     world_t world;
     world_open(&world);
     tt_clock_t clocks[N];
-    kube_loop_t *loops[N] = {0};
+    tt_reactor_t *loops[N] = {0};
     kube_client_t *clients[N] = {0};
     one_t ones[N];
     static const char *const names[N] = {"a", "b", "c"};
     int held_steps = 0, changes = 0;
     for (int i = 0; i < N; i++) {
         clocks[i] = tt_clock_fake(INT64_C(1000000000000) * (i + 1));
-        assert_ok(kube_loop_new(&loops[i], &clocks[i]));
+        assert_ok(tt_reactor_new(&loops[i], &clocks[i]));
         assert_ok(kube_client_new(&clients[i], loops[i], world.config, NULL));
         s_open(&ones[i], clients[i], names[i]);
     }
@@ -249,7 +249,7 @@ static void test_never_two(void **state)
         changes += ones[i].told;
         kube_lease_destroy(&ones[i].lease);
         kube_client_destroy(&clients[i]);
-        kube_loop_destroy(&loops[i]);
+        tt_reactor_destroy(&loops[i]);
     }
     assert_true(held_steps > STEPS / 5);
     assert_true(changes > 4);

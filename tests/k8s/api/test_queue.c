@@ -9,7 +9,7 @@
 
 typedef struct {
     tt_clock_t clock;
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_queue_t *queue;
     char worked[4000]; /* keys in the order in which work on them began, with a space behind each */
     size_t count;
@@ -29,14 +29,14 @@ static void s_work(void *ctx, const char *key)
 static void s_new(bench_t *self, const kube_queue_opts_t *opts)
 {
     *self = (bench_t){.clock = tt_clock_fake(1000000000), .well = true};
-    assert_ok(kube_loop_new(&self->loop, &self->clock));
+    assert_ok(tt_reactor_new(&self->loop, &self->clock));
     assert_ok(kube_queue_new(&self->queue, self->loop, opts, s_work, self));
 }
 
 static void s_free(bench_t *self)
 {
     kube_queue_destroy(&self->queue);
-    kube_loop_destroy(&self->loop);
+    tt_reactor_destroy(&self->loop);
 }
 
 /*  Time goes on; everything that is due is done. */
@@ -44,7 +44,7 @@ static void s_after(bench_t *self, int64_t ms)
 {
     tt_clock_turn(&self->clock, ms * 1000000);
     for (int i = 0; i < 5; i++)
-        assert_ok(kube_loop_poll(self->loop, 0));
+        assert_ok(tt_reactor_poll(self->loop, 0));
 }
 
 static void s_assert_worked(bench_t *self, int64_t after_ms, const char *expected)
@@ -207,9 +207,9 @@ static void test_at_random(void **state)
 {
     (void)state;
     tt_clock_t clock = tt_clock_fake(0);
-    kube_loop_t *loop = NULL;
+    tt_reactor_t *loop = NULL;
     random_t self = {0};
-    assert_ok(kube_loop_new(&loop, &clock));
+    assert_ok(tt_reactor_new(&loop, &clock));
     assert_ok(kube_queue_new(&self.queue, loop, &(kube_queue_opts_t){.workers = 7}, s_random_work, &self));
     for (uint64_t step = 0; step < 20000; step++) {
         uint32_t words[4];
@@ -238,7 +238,7 @@ static void test_at_random(void **state)
             break;
         default:
             tt_clock_turn(&clock, 3000000);
-            assert_ok(kube_loop_poll(loop, 0));
+            assert_ok(tt_reactor_poll(loop, 0));
         }
     }
     kube_queue_pause(self.queue, false);
@@ -252,13 +252,13 @@ static void test_at_random(void **state)
             }
         }
         tt_clock_turn(&clock, 1000000000);
-        assert_ok(kube_loop_poll(loop, 0));
+        assert_ok(tt_reactor_poll(loop, 0));
     }
     for (int i = 0; i < 50; i++)
         assert_false(self.wanted[i] || self.works[i]);
     assert_int_equal(kube_queue_depth(self.queue), 0);
     kube_queue_destroy(&self.queue);
-    kube_loop_destroy(&loop);
+    tt_reactor_destroy(&loop);
 }
 
 /*  In the bucket of so many, and none in another. */

@@ -428,7 +428,7 @@ static void test_chaos(void **state)
         free(command);
         s_reflect(&bench, (kube_reflector_opts_t){.page = 7});
         for (int i = 0; i < 400; i++) { /* it goes on while we look */
-            assert_ok(kube_loop_poll(bench.world.loop, 5));
+            assert_ok(tt_reactor_poll(bench.world.loop, 5));
             tt_clock_turn(&bench.world.clock, 50000000);
         }
         s_ctl(&bench, "{'do':'calm'}");

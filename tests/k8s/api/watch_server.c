@@ -15,7 +15,7 @@ void world_open(world_t *self)
     self->config = tt_new0(sizeof *self->config);
     self->config->server = tt_sprintf("http://127.0.0.1:%d", s_server.port);
     self->config->namespace_ = tt_strdup("default");
-    assert_ok(kube_loop_new(&self->loop, &self->clock));
+    assert_ok(tt_reactor_new(&self->loop, &self->clock));
     assert_ok(kube_client_new(&self->client, self->loop, self->config, NULL));
     free(world_ctl(self, "{'do':'begin'}"));
 }
@@ -23,7 +23,7 @@ void world_open(world_t *self)
 void world_close(world_t *self)
 {
     kube_client_destroy(&self->client);
-    kube_loop_destroy(&self->loop);
+    tt_reactor_destroy(&self->loop);
     kube_config_destroy(&self->config);
 }
 
@@ -58,7 +58,7 @@ void world_until(world_t *self, bool (*done)(void *ctx), void *ctx, int speed)
     int64_t was = tt_now_ns(tt_clock_real());
     const int64_t most = was + INT64_C(60000000000);
     while (!done(ctx)) {
-        assert_ok(kube_loop_poll(self->loop, 5));
+        assert_ok(tt_reactor_poll(self->loop, 5));
         const int64_t now = tt_now_ns(tt_clock_real());
         tt_clock_turn(&self->clock, (now - was) * speed);
         was = now;
@@ -71,5 +71,5 @@ void world_turn(world_t *self, int64_t ms)
 {
     tt_clock_turn(&self->clock, ms * 1000000);
     for (int i = 0; i < 5; i++)
-        assert_ok(kube_loop_poll(self->loop, 0));
+        assert_ok(tt_reactor_poll(self->loop, 0));
 }

@@ -5,7 +5,7 @@
 typedef struct {
     kube_config_t *config;
     tt_clock_t clock; /* stands; world_until turns it */
-    kube_loop_t *loop;
+    tt_reactor_t *loop;
     kube_client_t *client;
 } world_t;
 

@@ -44,7 +44,7 @@ void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx)
 {
     const int64_t most = tt_now_ms(tt_clock_real()) + 60000; /* more than the longest back-off */
     while (!done(ctx)) {
-        assert_ok(kube_loop_poll(self->op->loop, 100));
+        assert_ok(tt_reactor_poll(self->op->loop, 100));
         if (tt_now_ms(tt_clock_real()) > most)
             fail_msg("waited for 60 s");
     }

@@ -71,7 +71,7 @@ static void s_turn(bench_t *bench, int64_t seconds)
 {
     tt_clock_turn(&bench->clock, seconds * 1000000000);
     for (int i = 0; i < 10; i++)
-        assert_ok(kube_loop_poll(bench->op->loop, 20));
+        assert_ok(tt_reactor_poll(bench->op->loop, 20));
 }
 
 static void s_assert_metric(bench_t *bench, const char *line)

@@ -195,7 +195,7 @@ static void test_nothing_is_removed_before_its_reason_is_written_down(void **sta
     assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator", "{'status':{'phase':'Succeeded'}}", NULL));
     while (bench->op->counters.failures < failures + 2) {
         assert_true(bench_has(bench, PODS, "j-coordinator"));
-        assert_ok(kube_loop_poll(bench->op->loop, 1000));
+        assert_ok(tt_reactor_poll(bench->op->loop, 1000));
     }
     bench_until(bench, s_is_over, bench->op);
     assert_int_equal(bench->op->counters.failures, failures + 2);
@@ -213,7 +213,7 @@ static void test_a_pod_that_cannot_be_built_is_no_work_for_ever(void **state)
     bench_until(bench, s_rests, bench->op);
     const uint64_t rounds = bench->op->counters.rounds;
     for (int i = 0; i < 20; i++) /* a loop that has work does not wait */
-        assert_ok(kube_loop_poll(bench->op->loop, 20));
+        assert_ok(tt_reactor_poll(bench->op->loop, 20));
     assert_int_equal(bench->op->counters.rounds, rounds);
     assert_non_null(strstr(s_job(bench->op)->status, "an aggregator is made of"));
 }

@@ -1,7 +1,7 @@
-/*  curl_lib - libcurl, loaded when the API server is first spoken to and not before.
+/*  curl - libcurl, loaded when a server is first spoken to and not before.
  *
  *  Every process of a run is the same binary. Linked in the usual way, libcurl brings OpenSSL, Kerberos, LDAP and thirty
- *  libraries behind it, and costs each process milliseconds of its start; only an operator needs it. Its header is used
+ *  libraries behind it, and costs each process milliseconds of its start; only clients of servers need it. Its header is used
  *  as ever; the functions we call come out of this table.
  *
  *  Threads: load from any; the table is read-only afterwards. */
@@ -10,7 +10,7 @@
 #include <curl/curl.h>
 #include "common/base/status.h"
 
-#define KUBE_CURL_FUNCTIONS(X)  \
+#define TT_CURL_FUNCTIONS(X)    \
     X(curl_global_init)         \
     X(curl_version_info)        \
     X(curl_easy_init)           \
@@ -33,9 +33,9 @@
 
 typedef struct {
 #define X(name) __typeof__(name) *name;
-    KUBE_CURL_FUNCTIONS(X)
+    TT_CURL_FUNCTIONS(X)
 #undef X
-} kube_curl_t;
+} tt_curl_t;
 
 /*  The table; it stays loaded until the process ends. TT_UNSUPPORTED: the library is not installed, or lacks TLS. */
-tt_status_t kube_curl_load(const kube_curl_t **out);
+tt_status_t tt_curl_load(const tt_curl_t **out);

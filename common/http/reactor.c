@@ -1,4 +1,4 @@
-#include "k8s/api/loop.h"
+#include "common/http/reactor.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -7,33 +7,33 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "k8s/api/loop_curl.h"
-#include "k8s/api/timers.h"
+#include "common/http/reactor_curl.h"
+#include "common/http/timers.h"
 
 enum { EVENTS = 64 }; /* handled a turn */
 
 /* What is watched, by number of the descriptor. */
 typedef struct {
-    kube_fd_fn fn;
+    tt_fd_fn fn;
     void *ctx;
     uint32_t use; /* tells a descriptor from the next one of its number */
     bool watched, curls;
 } slot_t;
 
-struct kube_loop {
+struct tt_reactor {
     const tt_clock_t *clock;
     int epoll, wake;
     slot_t *slots;
     size_t slot_count;
-    kube_timers_t timers;
-    const kube_curl_t *curl; /* NULL until a client comes */
+    tt_timers_t timers;
+    const tt_curl_t *curl; /* NULL until a client comes */
     CURLM *multi;
     int64_t curl_due_ns; /* when libcurl wants to be called, by the real clock; -1 = not */
 };
 
 /* ---- descriptors ------------------------------------------------------------------------------------------------- */
 
-static slot_t *s_slot(kube_loop_t *self, int fd)
+static slot_t *s_slot(tt_reactor_t *self, int fd)
 {
     const size_t need = (size_t)fd + 1;
     if (need > self->slot_count) {
@@ -45,7 +45,7 @@ static slot_t *s_slot(kube_loop_t *self, int fd)
     return &self->slots[fd];
 }
 
-static void s_watch(kube_loop_t *self, int fd, uint32_t events, slot_t what)
+static void s_watch(tt_reactor_t *self, int fd, uint32_t events, slot_t what)
 {
     TT_CHECK(fd >= 0);
     slot_t *slot = s_slot(self, fd);
@@ -59,7 +59,7 @@ static void s_watch(kube_loop_t *self, int fd, uint32_t events, slot_t what)
     TT_CHECK(!failed);
 }
 
-static void s_unwatch(kube_loop_t *self, int fd, bool curls)
+static void s_unwatch(tt_reactor_t *self, int fd, bool curls)
 {
     if (fd < 0 || (size_t)fd >= self->slot_count || !self->slots[fd].watched || self->slots[fd].curls != curls)
         return;
@@ -68,12 +68,12 @@ static void s_unwatch(kube_loop_t *self, int fd, bool curls)
     (void)epoll_ctl(self->epoll, EPOLL_CTL_DEL, fd, NULL); /* closed already: gone already */
 }
 
-void kube_loop_fd(kube_loop_t *self, int fd, kube_fd_fn fn, void *ctx)
+void tt_reactor_fd(tt_reactor_t *self, int fd, tt_fd_fn fn, void *ctx)
 {
     s_watch(self, fd, EPOLLIN, (slot_t){.fn = fn, .ctx = ctx});
 }
 
-void kube_loop_forget_fd(kube_loop_t *self, int fd)
+void tt_reactor_forget_fd(tt_reactor_t *self, int fd)
 {
     s_unwatch(self, fd, false);
 }
@@ -83,7 +83,7 @@ void kube_loop_forget_fd(kube_loop_t *self, int fd)
 static int s_on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *slot)
 {
     (void)easy, (void)slot;
-    kube_loop_t *self = ctx;
+    tt_reactor_t *self = ctx;
     if (what == CURL_POLL_REMOVE)
         s_unwatch(self, fd, true);
     else
@@ -95,17 +95,15 @@ static int s_on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *
 static int s_on_timer(CURLM *multi, long ms, void *ctx)
 {
     (void)multi;
-    kube_loop_t *self = ctx;
+    tt_reactor_t *self = ctx;
     self->curl_due_ns = ms < 0 ? -1 : tt_now_ns(tt_clock_real()) + ms * INT64_C(1000000);
     return 0;
 }
 
-tt_status_t kube_loop_multi(kube_loop_t *self, const kube_curl_t **curl, CURLM **multi)
+tt_status_t tt_reactor_multi(tt_reactor_t *self, const tt_curl_t **curl, CURLM **multi)
 {
     if (!self->multi) {
-        const tt_status_t status = kube_curl_load(&self->curl);
-        if (status != TT_OK)
-            return tt_err_wrap(status, "Kubernetes");
+        TT_TRY(tt_curl_load(&self->curl));
         self->multi = self->curl->curl_multi_init();
         if (!self->multi)
             return tt_err(TT_OS, "libcurl: out of memory");
@@ -121,7 +119,7 @@ tt_status_t kube_loop_multi(kube_loop_t *self, const kube_curl_t **curl, CURLM *
 }
 
 /* libcurl's own waits are over, and what has ended is said. */
-static void s_curl_turn(kube_loop_t *self)
+static void s_curl_turn(tt_reactor_t *self)
 {
     if (!self->multi)
         return;
@@ -135,7 +133,7 @@ static void s_curl_turn(kube_loop_t *self)
         if (msg->msg != CURLMSG_DONE)
             continue;
         const CURLcode code = msg->data.result;
-        kube_transfer_t *transfer = NULL;
+        tt_transfer_t *transfer = NULL;
         self->curl->curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &transfer);
         transfer->ended(transfer, code);
     }
@@ -143,9 +141,9 @@ static void s_curl_turn(kube_loop_t *self)
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-tt_status_t kube_loop_new(kube_loop_t **self_p, const tt_clock_t *clock)
+tt_status_t tt_reactor_new(tt_reactor_t **self_p, const tt_clock_t *clock)
 {
-    kube_loop_t *self = tt_new0(sizeof *self);
+    tt_reactor_t *self = tt_new0(sizeof *self);
     self->clock = tt_clock_or_real(clock);
     self->curl_due_ns = -1;
     self->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -153,16 +151,16 @@ tt_status_t kube_loop_new(kube_loop_t **self_p, const tt_clock_t *clock)
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = UINT64_MAX};
     if (self->epoll < 0 || self->wake < 0 || epoll_ctl(self->epoll, EPOLL_CTL_ADD, self->wake, &event) != 0) {
         const tt_status_t status = tt_err_errno(TT_OS, "event loop");
-        kube_loop_destroy(&self);
+        tt_reactor_destroy(&self);
         return status;
     }
     *self_p = self;
     return TT_OK;
 }
 
-void kube_loop_destroy(kube_loop_t **self_p)
+void tt_reactor_destroy(tt_reactor_t **self_p)
 {
-    kube_loop_t *self = *self_p;
+    tt_reactor_t *self = *self_p;
     if (!self)
         return;
     if (self->multi)
@@ -171,35 +169,35 @@ void kube_loop_destroy(kube_loop_t **self_p)
         close(self->epoll);
     if (self->wake >= 0)
         close(self->wake);
-    kube_timers_free(&self->timers);
+    tt_timers_free(&self->timers);
     free(self->slots);
     free(self);
     *self_p = NULL;
 }
 
-uint64_t kube_loop_timer(kube_loop_t *self, int64_t after_ms, kube_timer_fn fn, void *ctx)
+uint64_t tt_reactor_timer(tt_reactor_t *self, int64_t after_ms, tt_timer_fn fn, void *ctx)
 {
     const int64_t now_ns = tt_now_ns(self->clock);
     const int64_t most_ms = (INT64_MAX - now_ns) / 1000000;
     const int64_t ms = after_ms < 0 ? 0 : after_ms > most_ms ? most_ms : after_ms;
-    return kube_timers_add(&self->timers, now_ns + ms * 1000000, fn, ctx);
+    return tt_timers_add(&self->timers, now_ns + ms * 1000000, fn, ctx);
 }
 
-void kube_loop_forget_timer(kube_loop_t *self, uint64_t timer)
+void tt_reactor_forget_timer(tt_reactor_t *self, uint64_t timer)
 {
-    kube_timers_forget(&self->timers, timer);
+    tt_timers_forget(&self->timers, timer);
 }
 
 /* What is due now; what is added meanwhile waits for the next turn, so that timers of 0 ms starve nobody. */
-static void s_timers_turn(kube_loop_t *self)
+static void s_timers_turn(tt_reactor_t *self)
 {
     const int64_t now_ns = tt_now_ns(self->clock);
     const uint64_t before = self->timers.order;
-    for (const kube_timer_t *first; (first = kube_timers_first(&self->timers)) != NULL;) {
+    for (const tt_timer_t *first; (first = tt_timers_first(&self->timers)) != NULL;) {
         if (first->due_ns > now_ns || first->order >= before)
             return;
-        const kube_timer_t timer = *first;
-        kube_timers_forget(&self->timers, timer.id);
+        const tt_timer_t timer = *first;
+        tt_timers_forget(&self->timers, timer.id);
         timer.fn(timer.ctx);
     }
 }
@@ -210,10 +208,10 @@ static int64_t s_sooner(int64_t wait_ms, int64_t due_ns, int64_t now_ns)
     return wait_ms < 0 || ms < wait_ms ? ms : wait_ms;
 }
 
-static int s_wait_ms(const kube_loop_t *self, int64_t timeout_ms)
+static int s_wait_ms(const tt_reactor_t *self, int64_t timeout_ms)
 {
     int64_t ms = timeout_ms;
-    const kube_timer_t *first = kube_timers_first(&self->timers);
+    const tt_timer_t *first = tt_timers_first(&self->timers);
     if (first)
         ms = s_sooner(ms, first->due_ns, tt_now_ns(self->clock));
     if (self->curl_due_ns >= 0)
@@ -221,7 +219,7 @@ static int s_wait_ms(const kube_loop_t *self, int64_t timeout_ms)
     return ms < 0 ? -1 : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-static void s_handle(kube_loop_t *self, const struct epoll_event *event)
+static void s_handle(tt_reactor_t *self, const struct epoll_event *event)
 {
     if (event->data.u64 == UINT64_MAX) {
         uint64_t woken;
@@ -243,7 +241,7 @@ static void s_handle(kube_loop_t *self, const struct epoll_event *event)
     self->curl->curl_multi_socket_action(self->multi, fd, what, &running);
 }
 
-tt_status_t kube_loop_poll(kube_loop_t *self, int64_t timeout_ms)
+tt_status_t tt_reactor_poll(tt_reactor_t *self, int64_t timeout_ms)
 {
     struct epoll_event events[EVENTS];
     const int count = epoll_wait(self->epoll, events, EVENTS, s_wait_ms(self, timeout_ms));
@@ -256,7 +254,7 @@ tt_status_t kube_loop_poll(kube_loop_t *self, int64_t timeout_ms)
     return TT_OK;
 }
 
-void kube_loop_wake(kube_loop_t *self)
+void tt_reactor_wake(tt_reactor_t *self)
 {
     const int saved = errno; /* may be a signal handler */
     const uint64_t one = 1;
@@ -264,7 +262,7 @@ void kube_loop_wake(kube_loop_t *self)
     errno = saved;
 }
 
-const tt_clock_t *kube_loop_clock(const kube_loop_t *self)
+const tt_clock_t *tt_reactor_clock(const tt_reactor_t *self)
 {
     return self->clock;
 }

@@ -1,10 +1,10 @@
-#include "k8s/api/curl_lib.h"
+#include "common/http/curl.h"
 #include "common/base/dylib.h"
 
-static kube_curl_t s_table;
+static tt_curl_t s_table;
 static const tt_symbol_t s_symbols[] = {
 #define X(name) {#name, &s_table.name},
-    KUBE_CURL_FUNCTIONS(X)
+    TT_CURL_FUNCTIONS(X)
 #undef X
 };
 #define SONAME "libcurl.so.4" /* OpenSSL's build: the GnuTLS one takes no certificates from memory */
@@ -20,7 +20,7 @@ static tt_status_t s_init(void)
 
 static tt_dylib_t s_library = TT_DYLIB(SONAME, "install libcurl4", s_symbols, s_init);
 
-tt_status_t kube_curl_load(const kube_curl_t **out)
+tt_status_t tt_curl_load(const tt_curl_t **out)
 {
     TT_TRY(tt_dylib_load(&s_library));
     *out = &s_table;

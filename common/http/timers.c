@@ -1,4 +1,4 @@
-#include "k8s/api/timers.h"
+#include "common/http/timers.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include "common/base/mem.h"
@@ -6,12 +6,12 @@
 
 enum { SLOT_BITS = 24 }; /* the rest of a number counts the uses of its slot: 2^40 of them */
 
-void kube_timers_free(kube_timers_t *self)
+void tt_timers_free(tt_timers_t *self)
 {
     free(self->heap);
     free(self->slots);
     free(self->free);
-    *self = (kube_timers_t){0};
+    *self = (tt_timers_t){0};
 }
 
 static uint32_t s_slot(uint64_t id)
@@ -19,19 +19,19 @@ static uint32_t s_slot(uint64_t id)
     return (uint32_t)(id & ((UINT64_C(1) << SLOT_BITS) - 1)) - 1;
 }
 
-static void s_put(kube_timers_t *self, size_t at, const kube_timer_t *timer)
+static void s_put(tt_timers_t *self, size_t at, const tt_timer_t *timer)
 {
     self->heap[at] = *timer;
     self->slots[s_slot(timer->id)].at = at;
 }
 
-static bool s_before(const kube_timer_t *a, const kube_timer_t *b)
+static bool s_before(const tt_timer_t *a, const tt_timer_t *b)
 {
     return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;
 }
 
 /* Find the place of a timer that belongs at `at` or above it. */
-static void s_rise(kube_timers_t *self, size_t at, kube_timer_t timer)
+static void s_rise(tt_timers_t *self, size_t at, tt_timer_t timer)
 {
     for (; at > 0 && s_before(&timer, &self->heap[(at - 1) / 2]); at = (at - 1) / 2)
         s_put(self, at, &self->heap[(at - 1) / 2]);
@@ -39,7 +39,7 @@ static void s_rise(kube_timers_t *self, size_t at, kube_timer_t timer)
 }
 
 /* The same at `at` or below it. */
-static void s_sink(kube_timers_t *self, size_t at, kube_timer_t timer)
+static void s_sink(tt_timers_t *self, size_t at, tt_timer_t timer)
 {
     for (size_t child; (child = 2 * at + 1) < self->count; at = child) {
         if (child + 1 < self->count && s_before(&self->heap[child + 1], &self->heap[child]))
@@ -56,29 +56,29 @@ static size_t s_room(size_t count, size_t room)
     return count < room ? room : room ? 2 * room : 16;
 }
 
-static uint32_t s_take_slot(kube_timers_t *self)
+static uint32_t s_take_slot(tt_timers_t *self)
 {
     if (self->free_count)
         return self->free[--self->free_count];
     TT_CHECK(self->slot_count < (1u << SLOT_BITS) - 1);
     self->slot_room = s_room(self->slot_count, self->slot_room);
     self->slots = tt_realloc(self->slots, tt_mul(self->slot_room, sizeof *self->slots));
-    self->slots[self->slot_count] = (kube_timer_slot_t){.at = SIZE_MAX};
+    self->slots[self->slot_count] = (tt_timer_slot_t){.at = SIZE_MAX};
     return (uint32_t)self->slot_count++;
 }
 
-uint64_t kube_timers_add(kube_timers_t *self, int64_t due_ns, kube_timer_fn fn, void *ctx)
+uint64_t tt_timers_add(tt_timers_t *self, int64_t due_ns, tt_timer_fn fn, void *ctx)
 {
     const uint32_t slot = s_take_slot(self);
     const uint64_t id = self->slots[slot].uses++ << SLOT_BITS | (slot + 1);
     self->room = s_room(self->count, self->room);
     self->heap = tt_realloc(self->heap, tt_mul(self->room, sizeof *self->heap));
-    const kube_timer_t timer = {.id = id, .due_ns = due_ns, .order = self->order++, .fn = fn, .ctx = ctx};
+    const tt_timer_t timer = {.id = id, .due_ns = due_ns, .order = self->order++, .fn = fn, .ctx = ctx};
     s_rise(self, self->count++, timer);
     return id;
 }
 
-static void s_give_slot(kube_timers_t *self, uint32_t slot)
+static void s_give_slot(tt_timers_t *self, uint32_t slot)
 {
     self->slots[slot].at = SIZE_MAX;
     self->free_room = s_room(self->free_count, self->free_room);
@@ -86,14 +86,14 @@ static void s_give_slot(kube_timers_t *self, uint32_t slot)
     self->free[self->free_count++] = slot;
 }
 
-void kube_timers_forget(kube_timers_t *self, uint64_t id)
+void tt_timers_forget(tt_timers_t *self, uint64_t id)
 {
     const uint32_t slot = s_slot(id);
     const size_t at = id && slot < self->slot_count ? self->slots[slot].at : SIZE_MAX;
     if (at == SIZE_MAX || self->heap[at].id != id)
         return;
     s_give_slot(self, slot);
-    const kube_timer_t last = self->heap[--self->count];
+    const tt_timer_t last = self->heap[--self->count];
     if (at == self->count)
         return;
     if (at > 0 && s_before(&last, &self->heap[(at - 1) / 2]))
@@ -102,7 +102,7 @@ void kube_timers_forget(kube_timers_t *self, uint64_t id)
         s_sink(self, at, last);
 }
 
-const kube_timer_t *kube_timers_first(const kube_timers_t *self)
+const tt_timer_t *tt_timers_first(const tt_timers_t *self)
 {
     return self->count ? &self->heap[0] : NULL;
 }
