@@ -11,5 +11,8 @@ tt_status_t tt_exposition_one(
     tt_buf_t *out, const char *prefix, const char *name, const char *type, const char *help, double value);
 /*  As short as can be read again as the same number; "NaN", "+Inf", "-Inf". */
 void tt_exposition_number(char out[32], double value);
+/*  process_*: what every program tells of itself, under the names of Prometheus' own libraries. started_s: when the process was started,
+ *  since 1970. */
+tt_status_t tt_exposition_process(tt_buf_t *out, double started_s);
 /*  A label's value, with what is not allowed in it escaped. */
 tt_status_t tt_exposition_label(tt_buf_t *out, const char *text);

@@ -8,7 +8,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
-#include "k8s/api/histogram.h"
+#include "k8s/api/buckets.h"
 #include "k8s/api/kubeconfig.h"
 #include "common/http/reactor.h"
 
@@ -84,8 +84,8 @@ typedef struct {
         uint64_t count;            /* of each attempt; of a watch when it ends                    */
     } answers[KUBE_STATS_ANSWERS]; /* the last takes what has no place: method "other", code 0 */
     struct {
-        char verb[8];             /* "" = not used                                                        */
-        kube_histogram_t seconds; /* kube_buckets_request: from the asking to the answer; no watches */
+        char verb[8];           /* "" = not used                                                        */
+        tt_histogram_t seconds; /* kube_buckets_request: from the asking to the answer; no watches */
     } durations[KUBE_STATS_VERBS];
 } kube_client_stats_t;
 const kube_client_stats_t *kube_client_stats(const kube_client_t *self);

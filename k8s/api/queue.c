@@ -121,9 +121,9 @@ static int64_t s_now_ns(const kube_queue_t *self)
     return tt_now_ns(tt_reactor_clock(self->loop));
 }
 
-static void s_observe(const kube_queue_t *self, kube_histogram_t *histogram, int64_t since_ns)
+static void s_observe(const kube_queue_t *self, tt_histogram_t *histogram, int64_t since_ns)
 {
-    kube_histogram_observe(histogram, &kube_buckets_queue, (double)(s_now_ns(self) - since_ns) / 1e9);
+    tt_histogram_observe(histogram, &kube_buckets_queue, (double)(s_now_ns(self) - since_ns) / 1e9);
 }
 
 static void s_work(kube_queue_t *self, item_t *item)

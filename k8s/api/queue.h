@@ -5,7 +5,7 @@
  *  Threads: the loop's. */
 #pragma once
 #include <stddef.h>
-#include "k8s/api/histogram.h"
+#include "k8s/api/buckets.h"
 #include "common/http/reactor.h"
 
 typedef struct kube_queue kube_queue_t;                   /* opaque */
@@ -29,9 +29,9 @@ size_t kube_queue_depth(const kube_queue_t *self);
 
 /*  What client-go's queues tell of themselves; of the loop's clock. */
 typedef struct {
-    uint64_t adds;               /* of keys that did not wait already                               */
-    uint64_t retries;            /* works that were not well                                        */
-    kube_histogram_t wait, work; /* kube_buckets_queue: from the adding to the work, and the work */
+    uint64_t adds;             /* of keys that did not wait already                               */
+    uint64_t retries;          /* works that were not well                                        */
+    tt_histogram_t wait, work; /* kube_buckets_queue: from the adding to the work, and the work */
 } kube_queue_stats_t;
 const kube_queue_stats_t *kube_queue_stats(const kube_queue_t *self);
 /*  Keys whose last work was not well: they wait for their back-off, for their turn, or are worked on. */

@@ -1,11 +1,6 @@
 /*  metrics_standard - workqueue_* and rest_client_* as client-go's programs have them, process_* as Prometheus' own libraries. */
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include "common/base/process.h"
 #include "common/http/exposition.h"
 #include "k8s/operator/metrics.h"
 
@@ -14,24 +9,6 @@
 static void s_head(tt_buf_t *out, const char *name, const char *type, const char *help)
 {
     (void)tt_exposition_head(out, "", name, type, help);
-}
-
-/* ---- histograms ----------------------------------------------------------------------------------------------------- */
-
-/*  labels: "name=\"x\"". */
-static void s_histogram(tt_buf_t *out, const char *name, const char *labels, const kube_histogram_t *histogram,
-    const kube_buckets_t *buckets)
-{
-    uint64_t below = 0;
-    for (size_t i = 0; i < buckets->count; i++) {
-        char bound[32];
-        tt_exposition_number(bound, buckets->bounds[i]);
-        below += histogram->counts[i];
-        (void)tt_buf_printf(out, "%s_bucket{%s,le=\"%s\"} %" PRIu64 "\n", name, labels, bound, below);
-    }
-    (void)tt_buf_printf(out, "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, labels, histogram->count);
-    (void)tt_buf_printf(out, "%s_sum{%s} %.15g\n%s_count{%s} %" PRIu64 "\n", name, labels, histogram->sum, name, labels,
-        histogram->count);
 }
 
 /* ---- the queue ------------------------------------------------------------------------------------------------------ */
@@ -50,9 +27,9 @@ static void s_queue(tt_buf_t *out, const kube_queue_t *queue)
     s_of_queue(out, "workqueue_adds_total", "counter", "Keys that were added.", (double)stats->adds);
     s_of_queue(out, "workqueue_retries_total", "counter", "Looks that did not end well.", (double)stats->retries);
     s_head(out, "workqueue_queue_duration_seconds", "histogram", "Seconds from a key's adding to its look.");
-    s_histogram(out, "workqueue_queue_duration_seconds", name, &stats->wait, &kube_buckets_queue);
+    (void)tt_histogram_write(&stats->wait, &kube_buckets_queue, out, "workqueue_queue_duration_seconds", name);
     s_head(out, "workqueue_work_duration_seconds", "histogram", "Seconds that a look takes, with its requests.");
-    s_histogram(out, "workqueue_work_duration_seconds", name, &stats->work, &kube_buckets_queue);
+    (void)tt_histogram_write(&stats->work, &kube_buckets_queue, out, "workqueue_work_duration_seconds", name);
 }
 
 /* ---- the client ------------------------------------------------------------------------------------------------------ */
@@ -64,8 +41,8 @@ static void s_durations(tt_buf_t *out, const kube_client_stats_t *stats, const c
     for (size_t i = 0; i < KUBE_STATS_VERBS && *stats->durations[i].verb; i++) {
         char labels[320];
         snprintf(labels, sizeof labels, "host=\"%s\",verb=\"%s\"", host, stats->durations[i].verb);
-        s_histogram(
-            out, "rest_client_request_duration_seconds", labels, &stats->durations[i].seconds, &kube_buckets_request);
+        (void)tt_histogram_write(
+            &stats->durations[i].seconds, &kube_buckets_request, out, "rest_client_request_duration_seconds", labels);
     }
 }
 
@@ -95,45 +72,9 @@ static void s_client(tt_buf_t *out, const kube_client_t *client)
     tt_buf_free(&host);
 }
 
-/* ---- the process ------------------------------------------------------------------------------------------------------- */
-
-static double s_open_fds(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    double count = 0;
-    if (!folder)
-        return 0;
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(folder);
-    return count - 1; /* without the folder's own */
-}
-
-static double s_max_fds(void)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (double)limit.rlim_cur : 0;
-}
-
-static void s_one(tt_buf_t *out, const char *name, const char *type, const char *help, double value)
-{
-    (void)tt_exposition_one(out, "process_", name, type, help, value);
-}
-
-static void s_process(tt_buf_t *out, double started_s)
-{
-    const tt_process_memory_t memory = tt_process_memory();
-    s_one(out, "cpu_seconds_total", "counter", "Processor time, of user and system.", tt_process_cpu_s());
-    s_one(out, "open_fds", "gauge", "File descriptors that are open.", s_open_fds());
-    s_one(out, "max_fds", "gauge", "File descriptors that may be open.", s_max_fds());
-    s_one(out, "resident_memory_bytes", "gauge", "Memory that is there.", (double)memory.resident);
-    s_one(out, "virtual_memory_bytes", "gauge", "Memory that has addresses.", (double)memory.addressed);
-    s_one(out, "start_time_seconds", "gauge", "Start of the process, since 1970.", started_s);
-}
-
 void metrics_standard(tt_buf_t *out, const operator_t *op)
 {
     s_queue(out, op->queue);
     s_client(out, op->client);
-    s_process(out, op->started_s);
+    (void)tt_exposition_process(out, op->started_s);
 }

@@ -163,7 +163,7 @@ static uint64_t s_attempts(const fixture_t *f, const char *method, int code)
     return 0;
 }
 
-static const kube_histogram_t *s_durations(const fixture_t *f, const char *verb)
+static const tt_histogram_t *s_durations(const fixture_t *f, const char *verb)
 {
     const kube_client_stats_t *stats = kube_client_stats(f->client);
     for (size_t i = 0; i < KUBE_STATS_VERBS; i++)

@@ -262,7 +262,7 @@ static void test_at_random(void **state)
 }
 
 /*  In the bucket of so many, and none in another. */
-static void s_assert_histogram(const kube_histogram_t *histogram, size_t bucket, uint64_t count, double sum)
+static void s_assert_histogram(const tt_histogram_t *histogram, size_t bucket, uint64_t count, double sum)
 {
     assert_int_equal(histogram->counts[bucket], count);
     assert_int_equal(histogram->count, count);
