@@ -86,9 +86,9 @@ static bool s_has_old_service(const planner_t *self, const char *service)
 {
     bool old = false;
     for (size_t i = 0; i < self->view->service_count; i++) {
-        if (strcmp(self->view->services[i]->meta.name, service) == 0)
+        if (strcmp(self->services[i]->meta.name, service) == 0)
             return false;
-        old |= strcmp(self->view->services[i]->meta.name, self->job->meta.name) == 0;
+        old |= strcmp(self->services[i]->meta.name, self->job->meta.name) == 0;
     }
     return old;
 }
@@ -113,14 +113,14 @@ static char *s_name(planner_t *self, dijob_role_t role, const tt_action_t *actio
 {
     if (role == DIJOB_COORDINATOR)
         return tt_sprintf("%s-coordinator", self->job->meta.name);
-    return action->replica != TT_PLAN_NONE ? planner_name_for(self, role, self->view->pods[action->replica])
+    return action->replica != TT_PLAN_NONE ? planner_name_for(self, role, self->pods[action->replica])
                                            : planner_name(self, role);
 }
 
 static void s_create_role(planner_t *self, const tt_action_t *action)
 {
     const dijob_role_t role = (dijob_role_t)action->group;
-    const dijob_pod_t *const *pods = self->view->pods;
+    const dijob_pod_t *const *pods = self->pods;
     const dijob_pod_t *old = action->replica != TT_PLAN_NONE ? pods[action->replica] : NULL;
     const dijob_pod_t *lead = role == DIJOB_DDP_LEARNER ? pods[action->gang.lead] : NULL;
     char *name = s_name(self, role, action);
@@ -143,7 +143,6 @@ static void s_create_role(planner_t *self, const tt_action_t *action)
 
 static void s_do(planner_t *self, const rules_t *rules, const tt_action_t *action)
 {
-    const dijob_view_t *view = self->view;
     switch (action->what) {
     case TT_DO_CREATE:
         if (rules_by_tasks(self->job))
@@ -155,14 +154,14 @@ static void s_do(planner_t *self, const rules_t *rules, const tt_action_t *actio
         planner_delete(self, action->replica, action->grace_s);
         break;
     case TT_DO_SERVE:
-        planner_service(self, DIJOB_DO_CREATE_SERVICE,
-            action->replica == TT_PLAN_NONE ? NULL : view->pods[action->replica]->meta.name);
+        draft_add(&self->draft, FRONT_CREATE_SERVICE,
+            action->replica == TT_PLAN_NONE ? NULL : self->pods[action->replica]->meta.name);
         break;
     case TT_DO_UNSERVE:
-        planner_service(self, DIJOB_DO_DELETE_SERVICE, view->services[action->service]->meta.name);
+        draft_add(&self->draft, FRONT_DELETE_SERVICE, self->services[action->service]->meta.name);
         break;
     case TT_DO_FORGET:
-        planner_forget(self);
+        draft_add(&self->draft, FRONT_DELETE_JOB, NULL);
         break;
     }
 }
@@ -172,5 +171,5 @@ void rules_actions(planner_t *self, const rules_t *rules, const tt_plan_t *plan)
     for (size_t i = 0; i < plan->count; i++)
         s_do(self, rules, &plan->actions[i]);
     if (plan->again_s >= 0)
-        planner_again(self, plan->again_s);
+        draft_again(&self->draft, plan->again_s);
 }

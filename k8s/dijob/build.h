@@ -33,8 +33,8 @@ typedef struct {
     bool old_service;          /* the job's service is named as the job, and not di-<job>                            */
 } dijob_pod_want_t;
 
-/*  Of "CPUS/MEMORY/GPUS", each may be empty: the parts, and the memory that they point into (caller frees). NULL: not that. */
-char *dijob_asked(const char *text, dijob_resources_t *out);
+/*  Cuts "CPUS/MEMORY/GPUS", each may be empty, into its parts, which point into it. false: it is not that, and *out stays. */
+bool dijob_asked(dijob_resources_t *out, char *text);
 
 /*  job: the whole DIJob object. TT_NOT_FOUND: no template for that role (text for a person). */
 tt_status_t dijob_build_pod(json_t **out, const json_t *job, const dijob_pod_want_t *want);

@@ -16,7 +16,7 @@ static void s_count(const planner_t *self, count_t counts[DIJOB_ROLES])
 {
     memset(counts, 0, DIJOB_ROLES * sizeof *counts);
     for (size_t i = 0; i < self->view->pod_count; i++) {
-        const dijob_pod_t *pod = self->view->pods[i];
+        const dijob_pod_t *pod = self->pods[i];
         count_t *count = &counts[pod->role];
         if (!planner_stays(self, i))
             continue;
@@ -42,7 +42,7 @@ static json_t *s_counted_failures(const planner_t *self)
 {
     json_t *set = json_object(), *item;
     size_t i;
-    json_array_foreach(json_object_get(self->status, "failedPods"), i, item)
+    json_array_foreach(json_object_get(self->draft.status, "failedPods"), i, item)
     {
         if (json_is_string(item))
             json_object_set_new(set, json_string_value(item), json_true());
@@ -55,11 +55,11 @@ static json_t *s_counted_failures(const planner_t *self)
  *  that are there. */
 static void s_count_failures(planner_t *self, count_t counts[DIJOB_ROLES])
 {
-    const bool known = json_object_get(self->status, "failedPods") != NULL;
+    const bool known = json_object_get(self->draft.status, "failedPods") != NULL;
     json_t *before = s_counted_failures(self), *now = json_array();
     bool any = false;
     for (size_t i = 0; i < self->view->pod_count; i++) {
-        const dijob_pod_t *pod = self->view->pods[i];
+        const dijob_pod_t *pod = self->pods[i];
         char id[ID_ROOM];
         if (pod->deleting || dijob_pod_counts(pod) != 'f')
             continue;
@@ -70,7 +70,7 @@ static void s_count_failures(planner_t *self, count_t counts[DIJOB_ROLES])
     for (size_t i = 0; i < TT_COUNT(s_counted); i++) {
         count_t *count = &counts[s_counted[i]];
         const json_t *entry =
-            json_object_get(json_object_get(self->status, "replicaStatus"), dijob_role_title(s_counted[i]));
+            json_object_get(json_object_get(self->draft.status, "replicaStatus"), dijob_role_title(s_counted[i]));
         const json_int_t old = json_integer_value(json_object_get(entry, "failed"));
         const int64_t there = old < 0 ? 0 : old < INT32_MAX / 2 ? old : INT32_MAX / 2;
         count->failed = known ? there + count->failed : there > count->failed ? there : count->failed;
@@ -111,7 +111,8 @@ static void s_replica_status(planner_t *self, const count_t counts[DIJOB_ROLES])
 static void s_fold(planner_t *self)
 {
     for (size_t i = 0; i < TT_COUNT(s_counted); i++) {
-        json_t *entry = json_object_get(json_object_get(self->status, "replicaStatus"), dijob_role_title(s_counted[i]));
+        json_t *entry =
+            json_object_get(json_object_get(self->draft.status, "replicaStatus"), dijob_role_title(s_counted[i]));
         const int32_t active = (int32_t)json_integer_value(json_object_get(entry, "active"));
         const int32_t succeeded = (int32_t)json_integer_value(json_object_get(entry, "succeeded"));
         if (active == 0)
@@ -168,7 +169,7 @@ void plan_count_tasks(planner_t *self)
             json_object_set_new(tasks, job->tasks[i].name, json_object());
     }
     for (size_t i = 0; i < self->view->pod_count; i++) {
-        const dijob_pod_t *pod = self->view->pods[i];
+        const dijob_pod_t *pod = self->pods[i];
         if (!planner_stays(self, i))
             continue;
         ready += pod->ready && pod->phase == POD_RUNNING;

@@ -6,14 +6,14 @@
 
 static const dijob_pod_t *s_pod(const planner_t *self, const tt_fact_t *fact)
 {
-    return fact->replica != TT_PLAN_NONE ? self->view->pods[fact->replica] : NULL;
+    return fact->replica != TT_PLAN_NONE ? self->pods[fact->replica] : NULL;
 }
 
 /*  A phase's own message is DI-orchestrator's; what the pod said is an event of its own. */
 static void s_say_end(planner_t *self, const dijob_pod_t *pod)
 {
     char *words = plan_words(self, pod);
-    planner_event(self, "Warning", "PodFailed", "%s", words);
+    draft_event(&self->draft, "Warning", "PodFailed", "%s", words);
     free(words);
 }
 
@@ -66,7 +66,7 @@ static void s_resumed(planner_t *self)
 {
     char *words = tt_sprintf("DIJob %s goes on", self->job->meta.name);
     if (planner_condition(self, dijob_phase_name(DIJOB_PHASE_SUSPENDED), false, "JobResumed", words))
-        planner_event(self, "Normal", "JobResumed", "%s", words);
+        draft_event(&self->draft, "Normal", "JobResumed", "%s", words);
     free(words);
 }
 
@@ -117,9 +117,9 @@ static void s_twins(planner_t *self, const tt_plan_t *plan)
         return;
     }
     char *words = tt_sprintf("%zu coordinator pods: %s coordinates, the others have no say", plan->twins,
-        self->view->pods[plan->first]->meta.name);
+        self->pods[plan->first]->meta.name);
     if (planner_condition(self, "CoordinatorTwins", true, "TooManyCoordinators", words))
-        planner_event(self, "Warning", "TooManyCoordinators", "%s", words);
+        draft_event(&self->draft, "Warning", "TooManyCoordinators", "%s", words);
     free(words);
 }
 

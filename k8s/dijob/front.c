@@ -5,10 +5,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/dijob/local.h"
-#include "k8s/dijob/plan.h"
 #include "k8s/dijob/rules.h"
-
-enum { CURVE }; /* index into s_objects */
 
 static const char *const s_phases[DIJOB_PHASES + 1] = {
 #define X(name, text) [DIJOB_PHASE_##name] = text,
@@ -41,81 +38,11 @@ static front_job_t s_job(const void *job)
         .queue = self->queue};
 }
 
-/* ---- the plan ----------------------------------------------------------------------------------------------------------- */
+/* ---- building ----------------------------------------------------------------------------------------------------------- */
 
-/*  An aggregator's template is the job's, or an AggregatorConfig's. */
-static int s_template_needs(const dijob_t *job, dijob_role_t role)
+static tt_status_t s_build_pod(json_t **out, const dijob_pod_want_t *asked, const front_parts_t *parts)
 {
-    const bool config = role == DIJOB_AGGREGATOR && !job->has[DIJOB_AGGREGATOR];
-    return FRONT_NEEDS_JOB | (config ? FRONT_NEEDS_CONFIG : 0);
-}
-
-static front_action_t s_create_pod(const dijob_t *job, const dijob_action_t *action)
-{
-    const bool task = action->pod.role == DIJOB_TASK;
-    return (front_action_t){.what = FRONT_CREATE_POD,
-        .group = dijob_group(action->pod.role, action->pod.task),
-        .who = task ? job->tasks[action->pod.task].name : dijob_role_label(action->pod.role),
-        .needs = s_template_needs(job, action->pod.role)};
-}
-
-static front_action_t s_action(const dijob_t *job, const dijob_action_t *action)
-{
-    static const front_do_t whats[] = {[DIJOB_DO_DELETE_POD] = FRONT_DELETE_POD,
-        [DIJOB_DO_CREATE_SERVICE] = FRONT_CREATE_SERVICE,
-        [DIJOB_DO_DELETE_SERVICE] = FRONT_DELETE_SERVICE,
-        [DIJOB_DO_CREATE_CURVE] = FRONT_CREATE_OBJECT,
-        [DIJOB_DO_DELETE_JOB] = FRONT_DELETE_JOB,
-        [DIJOB_DO_EVENT] = FRONT_EVENT};
-    front_action_t out = action->what == DIJOB_DO_CREATE_POD
-                             ? s_create_pod(job, action)
-                             : (front_action_t){.what = whats[action->what], .object = CURVE};
-    out.name = action->name;
-    out.grace_s = action->grace_s;
-    out.type = action->type;
-    out.reason = action->reason;
-    out.message = action->message;
-    out.own = action;
-    return out;
-}
-
-static tt_status_t s_plan(front_plan_t *out, const front_view_t *view)
-{
-    const dijob_view_t own = {.job = view->job,
-        .pods = (const dijob_pod_t *const *)view->pods,
-        .pod_count = view->pod_count,
-        .services = (const dijob_service_t *const *)view->services,
-        .service_count = view->service_count,
-        .curve = view->made & 1u << CURVE,
-        .now_s = view->now_s,
-        .random = view->random,
-        .refusals = view->refusals,
-        .refusal_count = view->refusal_count,
-        .admission = view->admission};
-    dijob_plan_t *plan = tt_new0(sizeof *plan);
-    const tt_status_t status = dijob_plan(plan, &own);
-    *out = (front_plan_t){.actions = tt_array0(plan->count, sizeof *out->actions),
-        .count = plan->count,
-        .status = plan->status,
-        .again_s = plan->again_s,
-        .own = plan};
-    for (size_t i = 0; i < plan->count; i++)
-        out->actions[i] = s_action(view->job, &plan->actions[i]);
-    return status;
-}
-
-static void s_plan_clear(front_plan_t *plan)
-{
-    if (plan->own)
-        dijob_plan_clear(plan->own);
-    free(plan->own);
-    free(plan->actions);
-    *plan = (front_plan_t){.again_s = -1};
-}
-
-static tt_status_t s_build_pod(json_t **out, const dijob_action_t *action, const front_parts_t *parts)
-{
-    dijob_pod_want_t want = action->pod;
+    dijob_pod_want_t want = *asked;
     want.server_url = parts->server_url;
     want.agconfig = parts->config;
     return dijob_build_pod(out, parts->whole, &want);
@@ -168,7 +95,7 @@ static bool s_group(const void *job, size_t i, front_group_t *out)
             .wanted = rules_wanted(self, (dijob_role_t)i),
             .desired = i == DIJOB_COORDINATOR ? 1 : self->replicas[i],
             .asked = self->has[i] && i != DIJOB_DDP_LEARNER,
-            .needs = s_template_needs(self, (dijob_role_t)i)};
+            .needs = planner_needs(self, (dijob_role_t)i)};
     else
         return false;
     return true;
@@ -210,15 +137,14 @@ const front_t dijob_front = {
             .job_label = "diengine/job",
             .own_label = "diengine/operator",
             .prefix = "task_"}},
-    .objects = {[CURVE] = {.api = "/api/v1", .resource = "secrets", .word = "secret", .secret = true}},
+    .objects = {[DIJOB_CURVE] = {.api = "/api/v1", .resource = "secrets", .word = "secret", .secret = true}},
     .phases = s_phases,
     .job_decode = s_job_decode,
     .job_destroy = s_job_destroy,
     .job = s_job,
     .pod_decode = s_pod_decode,
     .service_decode = s_service_decode,
-    .plan = s_plan,
-    .plan_clear = s_plan_clear,
+    .plan = dijob_plan,
     .build = s_build,
     .end = s_end,
     .templates = s_templates,

@@ -20,7 +20,7 @@ static bool s_may_begin(planner_t *self)
         return false;
     }
     if (planner_condition(self, "SpecRefused", words != NULL, words ? reason : "Accepted", words ? words : "") && words)
-        planner_event(self, "Warning", reason, "%s; %s", words,
+        draft_event(&self->draft, "Warning", reason, "%s; %s", words,
             job->invalid ? "its pods are left as they are" : "the job runs and goes on");
     return true;
 }
@@ -71,31 +71,14 @@ static void s_plan(planner_t *self)
         planner_set(self, "observedGeneration", json_integer(job->generation));
 }
 
-tt_status_t dijob_plan(dijob_plan_t *out, const dijob_view_t *view)
+tt_status_t dijob_plan(front_plan_t *out, const front_view_t *view)
 {
     planner_t planner;
-    *out = (dijob_plan_t){.again_s = -1};
-    if (view->job->deleting) /* the garbage collector does the rest */
+    *out = (front_plan_t){.again_s = -1};
+    if (((const dijob_t *)view->job)->deleting) /* the garbage collector does the rest */
         return TT_OK;
     planner_open(&planner, out, view);
     s_plan(&planner);
     planner_close(&planner);
     return TT_OK;
-}
-
-void dijob_plan_clear(dijob_plan_t *self)
-{
-    for (size_t i = 0; i < self->count; i++) {
-        dijob_action_t *action = &self->actions[i];
-        free(action->name); /* and pod.name, which is the same */
-        free((void *)action->pod.replaces);
-        free((void *)action->pod.aggregator);
-        free((void *)action->pod.aggregator_uid);
-        free((void *)action->pod.master_name);
-        free(action->asked);
-        free(action->message);
-    }
-    free(self->actions);
-    free(self->status);
-    *self = (dijob_plan_t){.again_s = -1};
 }

@@ -30,7 +30,7 @@ static void s_waiting(planner_t *self)
     const char *reason = waits ? PLAN_WAITS : goes ? "Admitted" : "NotQueued";
     char *text = s_text(self, reason);
     if (planner_condition(self, PLAN_WAITS, waits, reason, text))
-        planner_event(self, "Normal", reason, "%s", text);
+        draft_event(&self->draft, "Normal", reason, "%s", text);
     if (waits)
         self->reason = PLAN_WAITS;
     free(text);
@@ -97,7 +97,7 @@ static void s_limited(planner_t *self)
     const char *reason = enough ? "PartlyAdmitted" : "MoreThanAdmitted";
     char *text = s_limit_text(&group, self->view->admission.queue, enough);
     if (planner_condition(self, "AdmissionExceeded", true, reason, text))
-        planner_event(self, enough ? "Normal" : "Warning", reason, "%s", text);
+        draft_event(&self->draft, enough ? "Normal" : "Warning", reason, "%s", text);
     free(text);
 }
 

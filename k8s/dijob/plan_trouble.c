@@ -33,7 +33,7 @@ static bool s_is_again(const planner_t *self, const dijob_pod_t *pod)
 /*  Failed soon, and not for the first time; nobody is in its place yet. */
 static bool s_loops(const planner_t *self, size_t at)
 {
-    const dijob_pod_t *pod = self->view->pods[at];
+    const dijob_pod_t *pod = self->pods[at];
     return !self->replaced[at] && !pod->disrupted && s_is_again(self, pod) &&
            plan_ended_s(pod) - pod->created_s < TT_PLAN_RESET_S;
 }
@@ -41,19 +41,19 @@ static bool s_loops(const planner_t *self, size_t at)
 /*  The next one runs: whether it fails as the last one did is seen after a while only. */
 static bool s_still_loops(planner_t *self, const dijob_pod_t *pod)
 {
-    const json_t *old = parts_condition(json_object_get(self->status, "conditions"), "PodTrouble");
+    const json_t *old = parts_condition(json_object_get(self->draft.status, "conditions"), "PodTrouble");
     const int64_t left_s = pod->created_s + LOOP_SEEN_S - self->view->now_s;
     if (!s_is_again(self, pod) || left_s <= 0 || !parts_is(old, "status", "True") ||
         !parts_is(old, "reason", "CrashLoop"))
         return false;
-    planner_again(self, left_s);
+    draft_again(&self->draft, left_s);
     return true;
 }
 
 /*  The word for what is wrong with a pod; NULL. */
 static const char *s_why(planner_t *self, size_t at)
 {
-    const dijob_pod_t *pod = self->view->pods[at];
+    const dijob_pod_t *pod = self->pods[at];
     const char counts = dijob_pod_counts(pod);
     if (!planner_stays(self, at) || counts == 's')
         return NULL;
@@ -73,13 +73,13 @@ static bool s_before(const dijob_pod_t *a, const dijob_pod_t *b)
  *  back-off. */
 void plan_trouble(planner_t *self)
 {
-    const json_t *old = parts_condition(json_object_get(self->status, "conditions"), "PodTrouble");
+    const json_t *old = parts_condition(json_object_get(self->draft.status, "conditions"), "PodTrouble");
     const dijob_pod_t *worst = NULL;
     const char *why = NULL;
     for (size_t i = 0; i < self->view->pod_count; i++) {
         const char *word = s_why(self, i);
-        if (word && (!worst || s_before(self->view->pods[i], worst))) {
-            worst = self->view->pods[i];
+        if (word && (!worst || s_before(self->pods[i], worst))) {
+            worst = self->pods[i];
             why = word;
         }
     }
@@ -92,7 +92,7 @@ void plan_trouble(planner_t *self)
         return;
     char *words = plan_words(self, worst);
     if (planner_condition(self, "PodTrouble", true, why, words))
-        planner_event(self, "Warning", why, "%s", words);
+        draft_event(&self->draft, "Warning", why, "%s", words);
     free(words);
 }
 
@@ -125,5 +125,5 @@ void plan_refusals(planner_t *self)
     self->reason = type;
     const char *reason = first->reason && *first->reason ? first->reason : "Refused";
     if (planner_condition(self, type, true, reason, first->words))
-        planner_event(self, "Warning", "FailedCreate", "%s", first->words);
+        draft_event(&self->draft, "Warning", "FailedCreate", "%s", first->words);
 }

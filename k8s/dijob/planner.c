@@ -42,8 +42,8 @@ static void s_names_free(plan_names_t *self)
 
 size_t planner_find(const planner_t *self, const char *name)
 {
-    const size_t at = s_slot(&self->pods, name);
-    return self->pods.names[at] ? self->pods.values[at] : self->view->pod_count;
+    const size_t at = s_slot(&self->names, name);
+    return self->names.names[at] ? self->names.values[at] : self->view->pod_count;
 }
 
 bool planner_may_serve(const char *name)
@@ -54,7 +54,7 @@ bool planner_may_serve(const char *name)
 
 bool planner_stays(const planner_t *self, size_t pod)
 {
-    return !self->view->pods[pod]->deleting && !self->going[pod];
+    return !self->pods[pod]->deleting && !self->going[pod];
 }
 
 bool planner_refused(const planner_t *self, dijob_role_t role, int task)
@@ -89,37 +89,52 @@ char *planner_name_for(planner_t *self, dijob_role_t role, const dijob_pod_t *ol
 
 /* ---- actions ----------------------------------------------------------------------------------------------------------- */
 
-static dijob_action_t *s_action(planner_t *self, dijob_do_t what, const char *name)
+static const char *s_put(char **at, const char *text)
 {
-    dijob_plan_t *out = self->out;
-    if (out->count == out->room) {
-        out->room = out->room ? 2 * out->room : 8;
-        out->actions = tt_realloc(out->actions, tt_mul(out->room, sizeof *out->actions));
-    }
-    dijob_action_t *action = &out->actions[out->count++];
-    *action = (dijob_action_t){.what = what, .name = tt_strdup(name), .grace_s = -1};
-    return action;
+    const size_t size = text ? strlen(text) + 1 : 0;
+    char *copy = size ? memcpy(*at, text, size) : NULL;
+    *at += size;
+    return copy;
 }
 
-/*  Who takes another's place gets what was asked for that one. */
-static void s_keep_asked(const planner_t *self, dijob_action_t *action)
+/*  The same with its strings as one block. Who takes another's place gets what was asked for that one. */
+static dijob_pod_want_t *s_keep(const planner_t *self, const dijob_pod_want_t *want)
 {
-    const size_t old = action->pod.replaces ? planner_find(self, action->pod.replaces) : self->view->pod_count;
-    if (old < self->view->pod_count)
-        action->asked = dijob_asked(self->view->pods[old]->asked, &action->pod.resources);
+    const size_t old = want->replaces ? planner_find(self, want->replaces) : self->view->pod_count;
+    const char *asked = old < self->view->pod_count ? self->pods[old]->asked : NULL;
+    const char *const all[] = {
+        want->name, want->replaces, want->aggregator, want->aggregator_uid, want->master_name, asked};
+    size_t size = sizeof *want;
+    for (size_t i = 0; i < TT_COUNT(all); i++)
+        size += all[i] ? strlen(all[i]) + 1 : 0;
+    dijob_pod_want_t *kept = tt_new0(size);
+    char *at = (char *)(kept + 1);
+    *kept = *want;
+    kept->name = s_put(&at, want->name);
+    kept->replaces = s_put(&at, want->replaces);
+    kept->aggregator = s_put(&at, want->aggregator);
+    kept->aggregator_uid = s_put(&at, want->aggregator_uid);
+    kept->master_name = s_put(&at, want->master_name);
+    if (asked)
+        (void)dijob_asked(&kept->resources, strcpy(at, asked));
+    return kept;
+}
+
+/*  An aggregator's template is the job's, or an AggregatorConfig's. */
+int planner_needs(const dijob_t *job, dijob_role_t role)
+{
+    const bool config = role == DIJOB_AGGREGATOR && !job->has[DIJOB_AGGREGATOR];
+    return FRONT_NEEDS_JOB | (config ? FRONT_NEEDS_CONFIG : 0);
 }
 
 void planner_create(planner_t *self, const dijob_pod_want_t *want)
 {
     self->creates++;
-    dijob_action_t *action = s_action(self, DIJOB_DO_CREATE_POD, want->name);
-    action->pod = *want;
-    action->pod.name = action->name;
-    action->pod.replaces = tt_strdup(want->replaces);
-    action->pod.aggregator = tt_strdup(want->aggregator);
-    action->pod.aggregator_uid = tt_strdup(want->aggregator_uid);
-    action->pod.master_name = tt_strdup(want->master_name);
-    s_keep_asked(self, action);
+    front_action_t *action = draft_add(&self->draft, FRONT_CREATE_POD, want->name);
+    action->group = dijob_group(want->role, want->task);
+    action->who = want->role == DIJOB_TASK ? self->job->tasks[want->task].name : dijob_role_label(want->role);
+    action->needs = planner_needs(self->job, want->role);
+    action->own = s_keep(self, want);
 }
 
 void planner_delete(planner_t *self, size_t pod, int grace_s)
@@ -127,59 +142,15 @@ void planner_delete(planner_t *self, size_t pod, int grace_s)
     if (!planner_stays(self, pod))
         return;
     self->going[pod] = true;
-    s_action(self, DIJOB_DO_DELETE_POD, self->view->pods[pod]->meta.name)->grace_s = grace_s;
-}
-
-void planner_service(planner_t *self, dijob_do_t what, const char *name)
-{
-    s_action(self, what, name);
-}
-
-void planner_forget(planner_t *self)
-{
-    s_action(self, DIJOB_DO_DELETE_JOB, NULL);
+    draft_add(&self->draft, FRONT_DELETE_POD, self->pods[pod]->meta.name)->grace_s = grace_s;
 }
 
 void planner_curve(planner_t *self)
 {
-    if (!self->job->tutti || self->view->curve)
+    if (!self->job->tutti || self->view->made & 1u << DIJOB_CURVE)
         return;
-    s_action(self, DIJOB_DO_CREATE_CURVE, NULL);
-    planner_again(self, 0);
-}
-
-/*  Words that came from outside, or were cut, may not be UTF-8, which no JSON takes. */
-static char *s_format(const char *fmt, va_list args)
-{
-    char text[1024]; /* as long as an event's message may be */
-    vsnprintf(text, sizeof text, fmt, args);
-    return tt_text_dup(text);
-}
-
-static void s_event(planner_t *self, const char *type, const char *reason, const char *message)
-{
-    dijob_action_t *action = s_action(self, DIJOB_DO_EVENT, NULL);
-    action->type = type;
-    action->reason = reason;
-    action->message = tt_strdup(message);
-}
-
-void planner_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    char *message = s_format(fmt, args);
-    va_end(args);
-    s_event(self, type, reason, message);
-    free(message);
-}
-
-void planner_again(planner_t *self, int64_t seconds)
-{
-    if (seconds < 0)
-        seconds = 0;
-    if (self->out->again_s < 0 || seconds < self->out->again_s)
-        self->out->again_s = seconds;
+    draft_add(&self->draft, FRONT_CREATE_OBJECT, NULL)->object = DIJOB_CURVE;
+    draft_again(&self->draft, 0);
 }
 
 /* ---- status ------------------------------------------------------------------------------------------------------------ */
@@ -187,58 +158,49 @@ void planner_again(planner_t *self, int64_t seconds)
 void planner_set(planner_t *self, const char *key, json_t *value)
 {
     if (value)
-        json_object_set_new(self->status, key, value);
+        json_object_set_new(self->draft.status, key, value);
     else
-        json_object_del(self->status, key);
+        json_object_del(self->draft.status, key);
 }
 
 int64_t planner_int(const planner_t *self, const char *key)
 {
-    const json_int_t value = json_integer_value(json_object_get(self->status, key));
+    const json_int_t value = json_integer_value(json_object_get(self->draft.status, key));
     return value < 0 ? 0 : value < INT32_MAX ? value : INT32_MAX - 1; /* there is room for one more */
 }
 
 const char *planner_text(const planner_t *self, const char *key)
 {
-    const char *text = json_string_value(json_object_get(self->status, key));
+    const char *text = json_string_value(json_object_get(self->draft.status, key));
     return text ? text : "";
-}
-
-static json_t *s_conditions(planner_t *self)
-{
-    json_t *conditions = json_object_get(self->status, "conditions");
-    if (json_is_array(conditions))
-        return conditions;
-    planner_set(self, "conditions", json_array());
-    return json_object_get(self->status, "conditions");
 }
 
 void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, const char *type, const char *fmt, ...)
 {
     const bool same = phase == self->phase;
     const char *name = dijob_phase_name(phase);
-    if (same && parts_is(parts_condition(json_object_get(self->status, "conditions"), name), "status", "True"))
+    if (same && parts_is(parts_condition(json_object_get(self->draft.status, "conditions"), name), "status", "True"))
         return; /* else the condition was edited away */
     va_list args;
     va_start(args, fmt);
-    char *message = s_format(fmt, args);
+    char *message = draft_words(fmt, args);
     va_end(args);
     self->phase = phase;
     planner_set(self, "phase", json_string(dijob_phase_name(phase)));
-    dijob_condition_set(
-        s_conditions(self), self->job->tasks_shape, dijob_phase_name(phase), reason, message, self->view->now_s);
+    dijob_condition_set(draft_conditions(&self->draft), self->job->tasks_shape, dijob_phase_name(phase), reason,
+        message, self->view->now_s);
     if (phase == DIJOB_PHASE_RUNNING && !*planner_text(self, "startTimestamp"))
         planner_set(self, "startTimestamp", parts_time_text(self->view->now_s));
     if (dijob_phase_final(phase))
         planner_set(self, "completionTimestamp", parts_time_text(self->view->now_s));
     if (type && !same)
-        s_event(self, type, reason, message);
+        draft_event(&self->draft, type, reason, "%s", message);
     free(message);
 }
 
 static void s_write(planner_t *self, const char *type, bool on, const char *reason, const char *words)
 {
-    json_t *conditions = s_conditions(self), *entry = parts_condition(conditions, type);
+    json_t *conditions = draft_conditions(&self->draft), *entry = parts_condition(conditions, type);
     const char *status = on ? "True" : "False";
     if (!entry) {
         json_array_append_new(conditions, json_pack("{s:s}", "type", type));
@@ -254,7 +216,7 @@ static void s_write(planner_t *self, const char *type, bool on, const char *reas
 
 bool planner_condition(planner_t *self, const char *type, bool on, const char *reason, const char *message)
 {
-    const json_t *old = parts_condition(json_object_get(self->status, "conditions"), type);
+    const json_t *old = parts_condition(json_object_get(self->draft.status, "conditions"), type);
     const bool was_on = parts_is(old, "status", "True");
     char *words = tt_text_dup(message);
     const bool changed = was_on != on || (on && !parts_is(old, "message", words));
@@ -266,15 +228,6 @@ bool planner_condition(planner_t *self, const char *type, bool on, const char *r
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
-static json_t *s_status_of(const dijob_t *job)
-{
-    json_t *status = job->status ? json_loads(job->status, 0, NULL) : NULL;
-    if (json_is_object(status))
-        return status;
-    json_decref(status);
-    return json_object();
-}
-
 /*  The phase may have been edited behind our back; a condition that says how the job ended still ends it. */
 static dijob_phase_t s_phase(const planner_t *self)
 {
@@ -282,7 +235,7 @@ static dijob_phase_t s_phase(const planner_t *self)
     if (dijob_phase_final(self->job->phase))
         return self->job->phase;
     for (size_t i = 0; i < TT_COUNT(finals); i++) {
-        const json_t *conditions = json_object_get(self->status, "conditions");
+        const json_t *conditions = json_object_get(self->draft.status, "conditions");
         if (parts_is(parts_condition(conditions, dijob_phase_name(finals[i])), "status", "True"))
             return finals[i];
     }
@@ -291,23 +244,27 @@ static dijob_phase_t s_phase(const planner_t *self)
 
 static void s_index(planner_t *self)
 {
-    const dijob_view_t *view = self->view;
-    s_names_init(&self->pods, view->pod_count);
+    const front_view_t *view = self->view;
+    s_names_init(&self->names, view->pod_count);
     for (size_t i = 0; i < view->pod_count; i++)
-        s_names_add(&self->pods, view->pods[i]->meta.name, i);
+        s_names_add(&self->names, self->pods[i]->meta.name, i);
     for (size_t i = 0; i < view->pod_count; i++) {
-        const size_t old = view->pods[i]->replaces ? planner_find(self, view->pods[i]->replaces) : view->pod_count;
+        const size_t old = self->pods[i]->replaces ? planner_find(self, self->pods[i]->replaces) : view->pod_count;
         if (old < view->pod_count)
             self->replaced[old] = true;
     }
 }
 
-void planner_open(planner_t *self, dijob_plan_t *out, const dijob_view_t *view)
+void planner_open(planner_t *self, front_plan_t *out, const front_view_t *view)
 {
-    *self = (planner_t){.view = view, .job = view->job, .out = out, .random = view->random};
+    *self = (planner_t){.view = view,
+        .job = view->job,
+        .pods = (const dijob_pod_t *const *)view->pods,
+        .services = (const dijob_service_t *const *)view->services,
+        .random = view->random};
+    draft_open(&self->draft, out, self->job->status, view->now_s);
     self->going = tt_array0(view->pod_count, sizeof *self->going);
     self->replaced = tt_array0(view->pod_count, sizeof *self->replaced);
-    self->status = s_status_of(view->job);
     s_index(self);
     self->phase = s_phase(self);
     self->ended = dijob_phase_final(self->phase);
@@ -316,11 +273,11 @@ void planner_open(planner_t *self, dijob_plan_t *out, const dijob_view_t *view)
 }
 
 /*  Pods first, events last; else as they were decided. */
-static void s_order(dijob_plan_t *plan)
+static void s_order(front_plan_t *plan)
 {
-    dijob_action_t *sorted = tt_array0(plan->room, sizeof *sorted);
+    front_action_t *sorted = tt_array0(plan->count, sizeof *sorted);
     size_t count = 0;
-    for (dijob_do_t what = DIJOB_DO_CREATE_POD; what <= DIJOB_DO_EVENT; what++)
+    for (front_do_t what = FRONT_CREATE_POD; what <= FRONT_EVENT; what++)
         for (size_t i = 0; i < plan->count; i++)
             if (plan->actions[i].what == what)
                 sorted[count++] = plan->actions[i];
@@ -330,13 +287,9 @@ static void s_order(dijob_plan_t *plan)
 
 void planner_close(planner_t *self)
 {
-    s_order(self->out);
-    json_t *before = s_status_of(self->job);
-    if (!json_equal(before, self->status))
-        self->out->status = kube_dump(self->status);
-    json_decref(before);
-    json_decref(self->status);
-    s_names_free(&self->pods);
+    s_order(self->draft.out);
+    draft_close(&self->draft);
+    s_names_free(&self->names);
     free(self->going);
     free(self->replaced);
 }

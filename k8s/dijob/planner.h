@@ -2,6 +2,7 @@
  *
  *  Internal to k8s/dijob. Threads: an instance lives in one call of dijob_plan. */
 #pragma once
+#include "k8s/front/draft.h"
 #include "k8s/front/object.h"
 #include "k8s/dijob/plan.h"
 
@@ -18,28 +19,31 @@ typedef struct {
 } plan_names_t;
 
 typedef struct {
-    const dijob_view_t *view;
+    draft_t draft;
+    const front_view_t *view;
     const dijob_t *job;
-    dijob_plan_t *out;
-    json_t *status;      /* of the job, being changed                          */
-    dijob_phase_t phase; /* as decided so far                                  */
-    bool ended;          /* it was final before                                */
-    const char *reason;  /* status.reason, in one word; borrowed; NULL = all is well   */
-    bool *going;         /* [pod_count] this plan deletes it                   */
-    bool *replaced;      /* [pod_count] another pod, seen or planned, names it */
-    plan_names_t pods;
+    const dijob_pod_t *const *pods;         /* view->pods     */
+    const dijob_service_t *const *services; /* view->services */
+    dijob_phase_t phase;                    /* as decided so far                                  */
+    bool ended;                             /* it was final before                                */
+    const char *reason;                     /* status.reason, in one word; borrowed; NULL = all is well   */
+    bool *going;                            /* [pod_count] this plan deletes it                   */
+    bool *replaced;                         /* [pod_count] another pod, seen or planned, names it */
+    plan_names_t names;                     /* of pods */
     uint64_t random;
     size_t creates;
 } planner_t;
 
 /* ---- planner.c: what every shape needs --------------------------------------------------------------------------------- */
 
-void planner_open(planner_t *self, dijob_plan_t *out, const dijob_view_t *view);
+void planner_open(planner_t *self, front_plan_t *out, const front_view_t *view);
 /*  Frees all but the plan, and puts the new status into it where it differs. */
 void planner_close(planner_t *self);
 
 /*  `want` is copied with its strings. */
 void planner_create(planner_t *self, const dijob_pod_want_t *want);
+/*  FRONT_NEEDS_* of a pod of that role. */
+int planner_needs(const dijob_t *job, dijob_role_t role);
 /*  A name for a new pod of a role that no pod has. Caller frees. */
 char *planner_name(planner_t *self, dijob_role_t role);
 /*  The same for one in the place of `old`: always the same, so that asking again after a lost answer makes no second. */
@@ -48,14 +52,8 @@ char *planner_name_for(planner_t *self, dijob_role_t role, const dijob_pod_t *ol
 bool planner_refused(const planner_t *self, dijob_role_t role, int task);
 /*  Once a pod; never one that is already going. */
 void planner_delete(planner_t *self, size_t pod, int grace_s);
-void planner_service(planner_t *self, dijob_do_t what, const char *name);
-void planner_forget(planner_t *self);
 /*  The secret of a job of ours comes before its pods, which mount it. */
 void planner_curve(planner_t *self);
-void planner_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-/*  Look again in so many seconds, or earlier. */
-void planner_again(planner_t *self, int64_t seconds);
 /*  Index of a pod by name; pod_count = none. */
 size_t planner_find(const planner_t *self, const char *name);
 /*  Can a service have it (a DNS label of RFC 1035)? Pods may have names that no service can have. */

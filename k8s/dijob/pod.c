@@ -5,6 +5,8 @@
 #include "common/base/mem.h"
 #include "k8s/dijob/parts.h"
 
+enum { ASKED_MAX = 128 };
+
 /* ---- from a template ------------------------------------------------------------------------------------------------------ */
 
 /*  Nothing and zero are the same: as the template says. */
@@ -16,27 +18,26 @@ static const char *s_asked(const char *quantity)
 static void s_annotate_asked(json_t *pod, const dijob_resources_t *asked)
 {
     char *text = tt_sprintf("%s/%s/%s", s_asked(asked->cpus), s_asked(asked->memory), s_asked(asked->gpus));
+    char *parts = tt_strdup(text);
     dijob_resources_t again;
-    char *parts = dijob_asked(text, &again);
-    if (parts && (again.cpus || again.memory || again.gpus))
+    if (dijob_asked(&again, parts) && (again.cpus || again.memory || again.gpus))
         parts_annotate(pod, "tutti/resources", text);
     free(parts);
     free(text);
 }
 
-char *dijob_asked(const char *text, dijob_resources_t *out)
+bool dijob_asked(dijob_resources_t *out, char *text)
 {
-    char *copy = text && strlen(text) < 128 ? tt_strdup(text) : NULL, *rest = copy, *part[3];
-    for (int i = 0; copy && i < 3; i++) {
+    char *rest = text, *part[3];
+    if (strlen(text) >= ASKED_MAX)
+        return false;
+    for (int i = 0; i < 3; i++) {
         part[i] = strsep(&rest, "/");
-        if (!part[i] || (rest == NULL) != (i == 2)) {
-            free(copy);
-            return NULL;
-        }
+        if (!part[i] || (rest == NULL) != (i == 2))
+            return false;
     }
-    if (copy)
-        *out = (dijob_resources_t){*part[0] ? part[0] : NULL, *part[1] ? part[1] : NULL, *part[2] ? part[2] : NULL};
-    return copy;
+    *out = (dijob_resources_t){*part[0] ? part[0] : NULL, *part[1] ? part[1] : NULL, *part[2] ? part[2] : NULL};
+    return true;
 }
 
 void parts_replaces(json_t *pod, const dijob_pod_want_t *want)

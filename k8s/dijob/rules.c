@@ -95,7 +95,7 @@ static tt_group_t s_task(const planner_t *planner, size_t task)
 /*  Who ran too long is to end, whatever is kept of a job that ended by itself. */
 static bool s_was_late(const planner_t *planner)
 {
-    const json_t *conditions = json_object_get(planner->status, "conditions");
+    const json_t *conditions = json_object_get(planner->draft.status, "conditions");
     return planner->ended && parts_is(parts_condition(conditions, "Failed"), "reason", PLAN_LATE);
 }
 
@@ -119,7 +119,7 @@ static void s_rules(rules_t *self, const planner_t *planner)
         .serve = tasks ? TT_SERVE_JOB : TT_SERVE_REPLICA,
         .servable = planner_may_serve(self->service),
         .whole = tasks && job->preemptible,
-        .hold = job->tutti && !planner->view->curve, /* pods mount the secret */
+        .hold = job->tutti && !(planner->view->made & 1u << DIJOB_CURVE), /* pods mount the secret */
         .watch_only = job->invalid != NULL};
 }
 
@@ -258,7 +258,7 @@ static int64_t s_ended_s(const planner_t *planner)
 {
     const char *time = planner_text(planner, "completionTimestamp");
     const json_t *condition =
-        parts_condition(json_object_get(planner->status, "conditions"), dijob_phase_name(planner->phase));
+        parts_condition(json_object_get(planner->draft.status, "conditions"), dijob_phase_name(planner->phase));
     if (!planner->ended)
         return 0;
     return parts_time(*time ? time : parts_text(condition, "lastTransitionTime", ""));
@@ -266,7 +266,7 @@ static int64_t s_ended_s(const planner_t *planner)
 
 void rules_open(rules_t *self, const planner_t *planner)
 {
-    const dijob_view_t *view = planner->view;
+    const front_view_t *view = planner->view;
     *self = (rules_t){.state = {.stage = s_stage(planner),
                           .restarts = planner_int(planner, "restarts"),
                           .reshapes = planner_int(planner, "reschedules"),
@@ -277,9 +277,9 @@ void rules_open(rules_t *self, const planner_t *planner)
     self->replicas = tt_array0(view->pod_count, sizeof *self->replicas);
     self->services = tt_array0(view->service_count, sizeof *self->services);
     for (size_t i = 0; i < view->pod_count; i++)
-        self->replicas[i] = s_replica(planner->job, view->pods[i]);
+        self->replicas[i] = s_replica(planner->job, planner->pods[i]);
     for (size_t i = 0; i < view->service_count; i++)
-        self->services[i] = s_service(self, planner->job, view->services[i]);
+        self->services[i] = s_service(self, planner->job, planner->services[i]);
     self->seen = (tt_seen_t){self->replicas, view->pod_count, self->services, view->service_count, view->now_s};
 }
 

@@ -93,17 +93,19 @@ typedef struct {
     int object;       /* *_OBJECT: index into front_t.objects                                         */
     int grace_s;      /* DELETE_POD: -1 = the pod's own                                               */
     const char *type, *reason, *message; /* EVENT: "Normal" or "Warning", "DIJobCreated", ...         */
-    const void *own;                     /* the front end's: what its build reads                     */
+    const void *own;                     /* the front end's: what its build reads, one block of memory */
 } front_action_t;
 
-/*  Owned by the front end: plan_clear frees what plan has put in, strings included. */
+/*  Owned by who asked for it (front_plan_clear); made by draft.h. */
 typedef struct {
     front_action_t *actions; /* in the order of importance                                            */
     size_t count;
     const char *status; /* the whole new status object, JSON as kube_dump; NULL = as it is            */
     int64_t again_s;    /* look again after so many seconds though nothing changed; -1 = no           */
-    void *own;
 } front_plan_t;
+
+/*  Actions with their names, messages and own, and the status. An empty plan afterwards. */
+void front_plan_clear(front_plan_t *self);
 
 /*  What an action is built of. */
 typedef struct {
@@ -216,7 +218,6 @@ struct front {
     tt_status_t (*service_decode)(void **out, const char *json, size_t size);
     /*  `out` needs no preparation and is to be cleared, whatever comes back. */
     tt_status_t (*plan)(front_plan_t *out, const front_view_t *view);
-    void (*plan_clear)(front_plan_t *plan);
     /*  The object of a CREATE_*: a new reference. TT_INVALID, TT_NOT_FOUND (no template): it cannot be built. */
     tt_status_t (*build)(json_t **out, const front_action_t *action, const front_parts_t *parts);
     /*  Of a status that the plan has written. */

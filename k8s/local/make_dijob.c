@@ -158,7 +158,7 @@ static void s_settle_task(run_t *self, const json_t *pod, const dijob_pod_want_t
 
 tt_status_t run_settle_dijob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port)
 {
-    const dijob_pod_want_t *want = &((const dijob_action_t *)action->own)->pod;
+    const dijob_pod_want_t *want = action->own;
     *port = (uint16_t)dijob_role_port(want->role);
     if (want->role != DIJOB_TASK)
         return s_settle_role(self, pod, want, ip, port);
@@ -168,8 +168,7 @@ tt_status_t run_settle_dijob(run_t *self, const json_t *pod, const front_action_
 
 tt_status_t run_make_dijob(run_t *self, const dijob_pod_want_t *want)
 {
-    const dijob_action_t own = {.what = DIJOB_DO_CREATE_POD, .pod = *want};
-    return run_make(self, &(front_action_t){.what = FRONT_CREATE_POD, .name = want->name, .own = &own});
+    return run_make(self, &(front_action_t){.what = FRONT_CREATE_POD, .name = want->name, .own = want});
 }
 
 char *run_url(const run_t *self, const dijob_pod_t *pod, int gpu_port)

@@ -206,7 +206,7 @@ static bool s_round(run_t *self)
     (void)s_refused_until(self);
     if (s_plan(self, &plan) != TT_OK) {
         log_error("%s", tt_err_text());
-        self->front->plan_clear(&plan);
+        front_plan_clear(&plan);
         return false;
     }
     self->random += 0x9e3779b97f4a7c15u;
@@ -216,7 +216,7 @@ static bool s_round(run_t *self)
         s_set_status(self, plan.status);
     self->again_ms = s_again_ms(self, plan.again_s);
     const bool any = plan.count > 0 || plan.status;
-    self->front->plan_clear(&plan);
+    front_plan_clear(&plan);
     return any;
 }
 

@@ -51,7 +51,7 @@ static void s_free(round_t *self)
     writes_destroy(&self->batch);
     errand_drop(self->errand);
     json_decref(self->updates);
-    self->kind->front->plan_clear(&self->plan);
+    front_plan_clear(&self->plan);
     free(self);
 }
 

@@ -217,7 +217,9 @@ static tt_status_t s_failed(taker_t *self, const char *name, bool learner)
     replicas_order_t *order = s_order(self, role, learner, dijob_name_seed(pod->meta.uid));
     order->want.replaces = tt_strdup(pod->meta.name);
     order->want.failures = dijob_failures(pod);
-    order->asked = pod->asked ? dijob_asked(pod->asked, &order->want.resources) : NULL;
+    order->asked = tt_strdup(pod->asked);
+    if (order->asked)
+        (void)dijob_asked(&order->want.resources, order->asked);
     order->only_delete = successor || s_declared(self, role); /* the plan makes the new one */
     return TT_OK;
 }

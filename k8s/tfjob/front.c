@@ -154,7 +154,6 @@ const front_t tfjob_front = {
     .pod_decode = s_pod_decode,
     .service_decode = s_service_decode,
     .plan = tfjob_plan,
-    .plan_clear = tfjob_plan_clear,
     .build = s_build,
     .end = s_end,
     .templates = s_templates,

@@ -4,17 +4,15 @@
  *  it to pods and services. Internal to k8s/tfjob. Threads: an instance lives in one call of tfjob_plan. */
 #pragma once
 #include "common/job/plan.h"
-#include "k8s/front/front.h"
+#include "k8s/front/draft.h"
 #include "k8s/tfjob/tfjob.h"
 
 typedef struct {
+    draft_t draft;
     const front_view_t *view;
     const tfjob_t *job;
     const tfjob_pod_t *const *pods; /* view->pods          */
-    json_t *status;                 /* of the job, being changed */
     tfjob_phase_t phase;            /* as decided so far         */
-    front_plan_t *out;
-    size_t room;
 } planner_t;
 
 /*  Kubeflow's words of these two ends, which share one reason: by them they are told apart again (front.c). */
@@ -24,9 +22,6 @@ typedef struct {
 /* ---- plan.c ------------------------------------------------------------------------------------------------------------- */
 
 tt_status_t tfjob_plan(front_plan_t *out, const front_view_t *view);
-void tfjob_plan_clear(front_plan_t *self);
-void tfjob_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
 
 /* ---- rules.c ------------------------------------------------------------------------------------------------------------ */
 

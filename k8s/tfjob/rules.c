@@ -143,7 +143,7 @@ static tt_stage_t s_stage(tfjob_phase_t phase)
 
 static int64_t s_time(const planner_t *planner, const char *key)
 {
-    return parts_time(parts_text(planner->status, key, NULL));
+    return parts_time(parts_text(planner->draft.status, key, NULL));
 }
 
 /*  By its condition where another operator wrote no time. 0 = it has not ended. */
@@ -151,7 +151,7 @@ static int64_t s_ended_s(const planner_t *planner)
 {
     const int64_t ended_s = s_time(planner, "completionTime");
     const json_t *condition =
-        parts_condition(json_object_get(planner->status, "conditions"), tfjob_phases[planner->phase]);
+        parts_condition(json_object_get(planner->draft.status, "conditions"), tfjob_phases[planner->phase]);
     if (!tt_stage_final(s_stage(planner->phase)))
         return 0;
     return ended_s > 0 ? ended_s : parts_time(parts_text(condition, "lastTransitionTime", NULL));
@@ -174,10 +174,10 @@ void tfjob_rules_open(rules_t *self, const planner_t *planner)
 {
     const front_view_t *view = planner->view;
     *self = (rules_t){.state = {.stage = s_stage(planner->phase),
-                          .restarts = s_restarts(planner->status),
+                          .restarts = s_restarts(planner->draft.status),
                           .started_s = s_started_s(planner),
                           .ended_s = s_ended_s(planner),
-                          .first = parts_text(planner->status, "chiefUID", "")}};
+                          .first = parts_text(planner->draft.status, "chiefUID", "")}};
     for (int type = 0; type < TFJOB_TYPES; type++)
         self->groups[type] = s_group(planner, (tfjob_type_t)type);
     self->rules = s_rules(self, planner);

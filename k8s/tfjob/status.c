@@ -12,19 +12,9 @@
 
 /* ---- conditions ----------------------------------------------------------------------------------------------------------- */
 
-static json_t *s_conditions(planner_t *self)
-{
-    json_t *conditions = json_object_get(self->status, "conditions");
-    if (!json_is_array(conditions)) {
-        conditions = json_array();
-        json_object_set_new(self->status, "conditions", conditions);
-    }
-    return conditions;
-}
-
 static bool s_remove(planner_t *self, const char *type)
 {
-    json_t *conditions = json_object_get(self->status, "conditions");
+    json_t *conditions = json_object_get(self->draft.status, "conditions");
     const size_t before = json_array_size(conditions);
     for (size_t i = before; i-- > 0;)
         if (parts_is(json_array_get(conditions, i), "type", type))
@@ -34,7 +24,7 @@ static bool s_remove(planner_t *self, const char *type)
 
 static void s_off(planner_t *self, const char *type)
 {
-    json_t *condition = parts_condition(json_object_get(self->status, "conditions"), type);
+    json_t *condition = parts_condition(json_object_get(self->draft.status, "conditions"), type);
     if (!condition || parts_is(condition, "status", "False"))
         return;
     json_object_set_new(condition, "status", json_string("False"));
@@ -45,15 +35,15 @@ static void s_off(planner_t *self, const char *type)
 /*  True: it was not so before. Words from outside may not be UTF-8. */
 static bool s_on(planner_t *self, const char *type, const char *reason, const char *message)
 {
-    const json_t *old = parts_condition(json_object_get(self->status, "conditions"), type);
+    const json_t *old = parts_condition(json_object_get(self->draft.status, "conditions"), type);
     if (parts_is(old, "status", "True") && parts_is(old, "reason", reason))
         return false;
     char *words = tt_text_dup(message);
     s_remove(self, type);
-    json_array_append_new(
-        s_conditions(self), json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason",
-                                reason, "message", words, "lastUpdateTime", parts_time_text(self->view->now_s),
-                                "lastTransitionTime", parts_time_text(self->view->now_s)));
+    json_array_append_new(draft_conditions(&self->draft),
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason, "message", words,
+            "lastUpdateTime", parts_time_text(self->view->now_s), "lastTransitionTime",
+            parts_time_text(self->view->now_s)));
     free(words);
     return true;
 }
@@ -87,9 +77,9 @@ static void s_phase(planner_t *self, tfjob_phase_t phase, const char *reason, co
     s_turn(self, phase);
     self->phase = phase;
     if (s_on(self, tfjob_phases[phase], reason, message))
-        tfjob_event(self, bad ? "Warning" : "Normal", reason, "%s", message);
+        draft_event(&self->draft, bad ? "Warning" : "Normal", reason, "%s", message);
     if (phase == TFJOB_PHASE_SUCCEEDED || phase == TFJOB_PHASE_FAILED)
-        json_object_set_new(self->status, "completionTime", parts_time_text(self->view->now_s));
+        json_object_set_new(self->draft.status, "completionTime", parts_time_text(self->view->now_s));
 }
 
 /* ---- how a pod ended -------------------------------------------------------------------------------------------------------- */
@@ -157,10 +147,10 @@ static void s_created(planner_t *self)
     char *words = tt_sprintf("TFJob %s is created.", self->job->meta.name);
     const bool new = s_on(self, "Created", "TFJobCreated", words);
     if (new)
-        tfjob_event(self, "Normal", "TFJobCreated", "%s", words);
+        draft_event(&self->draft, "Normal", "TFJobCreated", "%s", words);
     for (int type = 0; type < TFJOB_TYPES && new; type++)
         if (self->job->types[type].overruled)
-            tfjob_event(self, "Warning", "SettedPodTemplateRestartPolicy",
+            draft_event(&self->draft, "Warning", "SettedPodTemplateRestartPolicy",
                 "Restart policy in the pod template of %s is overwritten by the one of its replica spec",
                 tfjob_type_title((tfjob_type_t)type));
     free(words);
@@ -223,7 +213,7 @@ static void s_resumed(planner_t *self)
         return;
     s_remove(self, "Suspended");
     self->phase = TFJOB_PHASE_CREATED;
-    tfjob_event(self, "Normal", "TFJobResumed", "TFJob %s goes on", self->job->meta.name);
+    draft_event(&self->draft, "Normal", "TFJobResumed", "TFJob %s goes on", self->job->meta.name);
 }
 
 static void s_restarting(planner_t *self)
@@ -238,9 +228,9 @@ static void s_restarting(planner_t *self)
 static void s_set_time(planner_t *self, const char *key, int64_t at_s)
 {
     if (at_s <= 0)
-        json_object_del(self->status, key);
-    else if (!*parts_text(self->status, key, ""))
-        json_object_set_new(self->status, key, parts_time_text(at_s));
+        json_object_del(self->draft.status, key);
+    else if (!*parts_text(self->draft.status, key, ""))
+        json_object_set_new(self->draft.status, key, parts_time_text(at_s));
 }
 
 void tfjob_status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan)
@@ -254,11 +244,11 @@ void tfjob_status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *
         s_fact(self, rules, &plan->facts[i]);
     s_restarting(self);
     if (plan->state.restarts > 0)
-        json_object_set_new(self->status, "restarts", json_integer(plan->state.restarts));
+        json_object_set_new(self->draft.status, "restarts", json_integer(plan->state.restarts));
     if (*plan->state.first)
-        json_object_set_new(self->status, "chiefUID", json_string(plan->state.first));
+        json_object_set_new(self->draft.status, "chiefUID", json_string(plan->state.first));
     else
-        json_object_del(self->status, "chiefUID");
+        json_object_del(self->draft.status, "chiefUID");
 }
 
 void tfjob_status_invalid(planner_t *self)
@@ -274,7 +264,8 @@ void tfjob_status_refused(planner_t *self)
 {
     s_created(self);
     if (s_on(self, "SpecRefused", "InvalidTFJobSpec", self->job->invalid))
-        tfjob_event(self, "Warning", "InvalidTFJobSpec", "%s; its pods are left as they are", self->job->invalid);
+        draft_event(
+            &self->draft, "Warning", "InvalidTFJobSpec", "%s; its pods are left as they are", self->job->invalid);
 }
 
 void tfjob_status_refusals(planner_t *self)
@@ -290,8 +281,8 @@ void tfjob_status_refusals(planner_t *self)
         if (!found)
             s_remove(self, types[t]);
         else if (s_on(self, types[t], found->reason ? found->reason : "Invalid", found->words))
-            tfjob_event(
-                self, "Warning", types[t], "%s: %s", tfjob_type_title((tfjob_type_t)found->group), found->words);
+            draft_event(&self->draft, "Warning", types[t], "%s: %s", tfjob_type_title((tfjob_type_t)found->group),
+                found->words);
     }
 }
 
@@ -340,9 +331,9 @@ void tfjob_status_count(planner_t *self, bool ended)
     json_t *all = json_object();
     for (int type = 0; type < TFJOB_TYPES; type++) {
         const char *title = tfjob_type_title((tfjob_type_t)type);
-        const json_t *before = json_object_get(json_object_get(self->status, "replicaStatuses"), title);
+        const json_t *before = json_object_get(json_object_get(self->draft.status, "replicaStatuses"), title);
         if (self->job->types[type].there)
             json_object_set_new(all, title, s_counts(self, before, type, ended));
     }
-    json_object_set_new(self->status, "replicaStatuses", all);
+    json_object_set_new(self->draft.status, "replicaStatuses", all);
 }

@@ -12,7 +12,7 @@ static bool s_has_failed(const planner_t *self)
 
 static const char *s_phase(const planner_t *self)
 {
-    const json_t *failed = parts_condition(json_object_get(self->status, "conditions"), "Failed");
+    const json_t *failed = parts_condition(json_object_get(self->draft.status, "conditions"), "Failed");
     if (s_has_failed(self) && parts_is(failed, "reason", "InvalidTFJobSpec"))
         return "Failed";
     if (s_has_failed(self) || self->phase == TFJOB_PHASE_SUCCEEDED)
@@ -29,7 +29,7 @@ static const char *s_state(const planner_t *self)
 
 static const char *s_reason(const planner_t *self)
 {
-    const json_t *failed = parts_condition(json_object_get(self->status, "conditions"), "Failed");
+    const json_t *failed = parts_condition(json_object_get(self->draft.status, "conditions"), "Failed");
     return s_has_failed(self) ? parts_text(failed, "message", "") : "";
 }
 
@@ -77,14 +77,14 @@ void tfjob_status_old(planner_t *self, bool ended)
 {
     static const tfjob_type_t types[] = {TFJOB_MASTER, TFJOB_PS, TFJOB_WORKER};
     json_t *list = json_array();
-    json_object_set_new(self->status, "phase", json_string(s_phase(self)));
-    json_object_set_new(self->status, "state", json_string(s_state(self)));
-    json_object_set_new(self->status, "reason", json_string(s_reason(self)));
+    json_object_set_new(self->draft.status, "phase", json_string(s_phase(self)));
+    json_object_set_new(self->draft.status, "state", json_string(s_state(self)));
+    json_object_set_new(self->draft.status, "reason", json_string(s_reason(self)));
     for (size_t i = 0; i < TT_COUNT(types); i++)
         if (self->job->types[types[i]].there)
             json_array_append_new(list, s_replicas(self, types[i]));
-    if (ended && json_is_array(json_object_get(self->status, "replicaStatuses")))
+    if (ended && json_is_array(json_object_get(self->draft.status, "replicaStatuses")))
         json_decref(list); /* how they ended stays to be read when they are gone */
     else
-        json_object_set_new(self->status, "replicaStatuses", list);
+        json_object_set_new(self->draft.status, "replicaStatuses", list);
 }

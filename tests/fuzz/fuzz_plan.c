@@ -28,15 +28,15 @@ static void s_line(world_t *self, const char *line, size_t size)
         self->services[self->service_count++] = service;
 }
 
-static void s_plan(const world_t *self, dijob_plan_t *plan)
+static void s_plan(const world_t *self, front_plan_t *plan)
 {
-    const dijob_view_t view = {.job = self->job,
-        .pods = (const dijob_pod_t *const *)self->pods,
+    const front_view_t view = {.job = self->job,
+        .pods = (const void *const *)self->pods,
         .pod_count = self->pod_count,
-        .services = (const dijob_service_t *const *)self->services,
+        .services = (const void *const *)self->services,
         .service_count = self->service_count,
         .now_s = 1800000000,
-        .curve = true,
+        .made = 1u << DIJOB_CURVE,
         .random = 1};
     if (dijob_plan(plan, &view) != TT_OK)
         abort();
@@ -59,21 +59,21 @@ static void s_write(dijob_t *job, const char *status)
 
 static void s_check(world_t *self)
 {
-    dijob_plan_t first, again;
+    front_plan_t first, again;
     s_plan(self, &first);
     s_plan(self, &again);
     if (first.count != again.count || !first.status != !again.status ||
         (first.status && strcmp(first.status, again.status) != 0))
         abort();
-    dijob_plan_clear(&again);
+    front_plan_clear(&again);
     for (int i = 0; first.status; i++) { /* the states of a job of tasks come one by one */
         if (i > 8)
             abort();
         s_write(self->job, first.status);
-        dijob_plan_clear(&first);
+        front_plan_clear(&first);
         s_plan(self, &first);
     }
-    dijob_plan_clear(&first);
+    front_plan_clear(&first);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

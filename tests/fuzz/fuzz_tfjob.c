@@ -78,19 +78,19 @@ static void s_check(world_t *self)
     if (first.count != again.count || !first.status != !again.status ||
         (first.status && strcmp(first.status, again.status) != 0))
         abort();
-    tfjob_front.plan_clear(&again);
+    front_plan_clear(&again);
     s_build(self, &first);
     s_plan(self, UINT32_MAX, &again); /* and the pods that wait for objects */
     s_build(self, &again);
-    tfjob_front.plan_clear(&again);
+    front_plan_clear(&again);
     for (int i = 0; first.status; i++) {
         if (i > 8)
             abort();
         s_write(self, first.status);
-        tfjob_front.plan_clear(&first);
+        front_plan_clear(&first);
         s_plan(self, 0, &first);
     }
-    tfjob_front.plan_clear(&first);
+    front_plan_clear(&first);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

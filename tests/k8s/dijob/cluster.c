@@ -169,17 +169,17 @@ void cluster_watch(cluster_t *self)
 
 /* ---- plans -------------------------------------------------------------------------------------------------------------- */
 
-void cluster_plan(const cluster_t *self, dijob_plan_t *out)
+void cluster_plan(const cluster_t *self, front_plan_t *out)
 {
     const front_refusal_t refusal = {.group = dijob_group(self->refused_role, 0),
         .words = self->refused,
         .reason = self->refused_reason ? self->refused_reason : "Invalid"};
-    const dijob_view_t view = {.job = &self->job,
-        .pods = (const dijob_pod_t *const *)self->pods,
+    const front_view_t view = {.job = &self->job,
+        .pods = (const void *const *)self->pods,
         .pod_count = self->pod_count,
-        .services = (const dijob_service_t *const *)self->services,
+        .services = (const void *const *)self->services,
         .service_count = self->service_count,
-        .curve = self->curve,
+        .made = self->curve ? 1u << DIJOB_CURVE : 0,
         .now_s = self->now_s,
         .random = self->random,
         .refusals = &refusal,
@@ -201,9 +201,9 @@ static bool s_exists(const cluster_t *self, const char *name)
     return cluster_get(self, name) != NULL;
 }
 
-static void s_create(cluster_t *self, const dijob_action_t *action)
+static void s_create(cluster_t *self, const front_action_t *action)
 {
-    const dijob_pod_want_t *want = &action->pod;
+    const dijob_pod_want_t *want = action->own;
     assert_string_equal(action->name, want->name);
     if (want->role == DIJOB_DDP_LEARNER) { /* whoever it replaces: ranks of a group that is there */
         assert_true(want->local_world_size > 0 && want->start_rank >= 0);
@@ -228,7 +228,7 @@ static void s_create(cluster_t *self, const dijob_action_t *action)
     assert_true(self->pod_count + self->unseen_count < CLUSTER_PODS);
 }
 
-static void s_delete(cluster_t *self, const dijob_action_t *action)
+static void s_delete(cluster_t *self, const front_action_t *action)
 {
     dijob_pod_t *pod = cluster_get(self, action->name);
     assert_non_null(pod);
@@ -266,7 +266,7 @@ static void s_create_service(cluster_t *self, const char *name)
     free(text);
 }
 
-static void s_event(cluster_t *self, const dijob_action_t *action)
+static void s_event(cluster_t *self, const front_action_t *action)
 {
     const size_t room = sizeof self->events - self->event_size;
     const int size =
@@ -275,28 +275,31 @@ static void s_event(cluster_t *self, const dijob_action_t *action)
         self->event_size += (size_t)size;
 }
 
-static void s_act(cluster_t *self, const dijob_action_t *action)
+static void s_act(cluster_t *self, const front_action_t *action)
 {
     switch (action->what) {
-    case DIJOB_DO_CREATE_POD:
+    case FRONT_CREATE_POD:
         s_create(self, action);
         break;
-    case DIJOB_DO_DELETE_POD:
+    case FRONT_DELETE_POD:
         s_delete(self, action);
         break;
-    case DIJOB_DO_CREATE_SERVICE:
+    case FRONT_CREATE_SERVICE:
         s_create_service(self, action->name);
         break;
-    case DIJOB_DO_DELETE_SERVICE:
+    case FRONT_DELETE_SERVICE:
         s_delete_service(self, action->name);
         break;
-    case DIJOB_DO_CREATE_CURVE:
+    case FRONT_CREATE_OBJECT:
         self->curve = true;
         break;
-    case DIJOB_DO_DELETE_JOB:
+    case FRONT_DELETE_OBJECT:
+        fail_msg("the key goes with its job");
+        break;
+    case FRONT_DELETE_JOB:
         self->gone = true;
         break;
-    case DIJOB_DO_EVENT:
+    case FRONT_EVENT:
         s_event(self, action);
         break;
     }
@@ -317,7 +320,7 @@ static void s_write(cluster_t *self, const char *status)
     json_decref(object);
 }
 
-void cluster_do(cluster_t *self, const dijob_plan_t *plan)
+void cluster_do(cluster_t *self, const front_plan_t *plan)
 {
     for (size_t i = 0; i < plan->count; i++)
         if (!s_chance(self, self->lose))
@@ -329,23 +332,23 @@ void cluster_do(cluster_t *self, const dijob_plan_t *plan)
 
 bool cluster_round(cluster_t *self)
 {
-    dijob_plan_t plan;
+    front_plan_t plan;
     cluster_plan(self, &plan);
     const bool something = plan.count > 0 || plan.status;
     cluster_do(self, &plan);
-    dijob_plan_clear(&plan);
+    front_plan_clear(&plan);
     return something;
 }
 
 void cluster_settle(cluster_t *self, int most)
 {
     for (int i = 0; i < most && !self->gone; i++) {
-        dijob_plan_t plan;
+        front_plan_t plan;
         cluster_plan(self, &plan);
         const bool nothing = plan.count == 0 && !plan.status;
         const int64_t again_s = plan.again_s;
         cluster_do(self, &plan);
-        dijob_plan_clear(&plan);
+        front_plan_clear(&plan);
         if (nothing && again_s < 0)
             return;
         if (nothing)

@@ -48,8 +48,8 @@ dijob_pod_t *cluster_nth(const cluster_t *self, dijob_role_t role, size_t n); /*
 /*  What was made and not seen is seen. */
 void cluster_watch(cluster_t *self);
 
-void cluster_plan(const cluster_t *self, dijob_plan_t *out);
-void cluster_do(cluster_t *self, const dijob_plan_t *plan);
+void cluster_plan(const cluster_t *self, front_plan_t *out);
+void cluster_do(cluster_t *self, const front_plan_t *plan);
 /*  Plan and do. False: there was nothing to do. */
 bool cluster_round(cluster_t *self);
 /*  Rounds, and the time that is waited for, till there is nothing to do; fails after `most` of them. */

@@ -16,12 +16,12 @@ static void s_run_all(cluster_t *c)
 static int64_t s_rounds(cluster_t *c)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        dijob_plan_t plan;
+        front_plan_t plan;
         cluster_plan(c, &plan);
         const bool nothing = plan.count == 0 && !plan.status;
         const int64_t again_s = plan.again_s;
         cluster_do(c, &plan);
-        dijob_plan_clear(&plan);
+        front_plan_clear(&plan);
         if (nothing || c->gone)
             return again_s;
     }
@@ -71,12 +71,12 @@ static void s_late(bool tasks, tt_clean_t clean)
     assert_int_equal(s_rounds(&c), 1);
     assert_string_equal(cluster_phase(&c), "Running");
     c.now_s += 1;
-    dijob_plan_t plan; /* the phase is written before anybody goes */
+    front_plan_t plan; /* the phase is written before anybody goes */
     cluster_plan(&c, &plan);
     for (size_t i = 0; i < plan.count; i++)
-        assert_int_equal(plan.actions[i].what, DIJOB_DO_EVENT);
+        assert_int_equal(plan.actions[i].what, FRONT_EVENT);
     cluster_do(&c, &plan);
-    dijob_plan_clear(&plan);
+    front_plan_clear(&plan);
     assert_string_equal(cluster_phase(&c), "Failed");
     assert_string_equal(cluster_status(&c, "reason"), "DeadlineExceeded");
     assert_string_equal(
@@ -85,12 +85,12 @@ static void s_late(bool tasks, tt_clean_t clean)
     cluster_plan(&c, &plan); /* their own time to end, and whatever is kept of others */
     size_t going = 0;
     for (size_t i = 0; i < plan.count; i++)
-        if (plan.actions[i].what == DIJOB_DO_DELETE_POD) {
+        if (plan.actions[i].what == FRONT_DELETE_POD) {
             going++;
             assert_int_equal(plan.actions[i].grace_s, -1);
         }
     assert_int_equal(going, 3);
-    dijob_plan_clear(&plan);
+    front_plan_clear(&plan);
     s_rounds(&c);
     s_remove_going(&c);
     assert_int_equal(s_rounds(&c), -1);

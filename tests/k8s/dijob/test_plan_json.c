@@ -98,14 +98,14 @@ static void s_create_service(world_t *self, const char *name)
     free(text);
 }
 
-static void s_plan(const world_t *self, dijob_plan_t *plan)
+static void s_plan(const world_t *self, front_plan_t *plan)
 {
-    const dijob_view_t view = {.job = self->job,
-        .pods = (const dijob_pod_t *const *)self->pods,
+    const front_view_t view = {.job = self->job,
+        .pods = (const void *const *)self->pods,
         .pod_count = self->pod_count,
-        .services = (const dijob_service_t *const *)self->services,
+        .services = (const void *const *)self->services,
         .service_count = self->service_count,
-        .curve = true,
+        .made = 1u << DIJOB_CURVE,
         .now_s = 1800000100,
         .random = 3};
     assert_ok(dijob_plan(plan, &view));
@@ -122,22 +122,22 @@ static void s_plan(const world_t *self, dijob_plan_t *plan)
 /*  Pods run as soon as they are made. Deletes are not part of this. */
 static bool s_round(world_t *self)
 {
-    dijob_plan_t plan;
+    front_plan_t plan;
     s_plan(self, &plan);
     const bool something = plan.count > 0 || plan.status;
     for (size_t i = 0; i < plan.count; i++) {
-        const dijob_action_t *action = &plan.actions[i];
-        assert_true(action->what != DIJOB_DO_DELETE_POD && action->what != DIJOB_DO_DELETE_SERVICE);
-        if (action->what == DIJOB_DO_CREATE_POD)
-            s_create_pod(self, &action->pod, RUNNING);
-        else if (action->what == DIJOB_DO_CREATE_SERVICE)
+        const front_action_t *action = &plan.actions[i];
+        assert_true(action->what != FRONT_DELETE_POD && action->what != FRONT_DELETE_SERVICE);
+        if (action->what == FRONT_CREATE_POD)
+            s_create_pod(self, action->own, RUNNING);
+        else if (action->what == FRONT_CREATE_SERVICE)
             s_create_service(self, action->name);
     }
     if (plan.status) {
         json_object_set_new(self->object, "status", json_loads(plan.status, 0, NULL));
         s_reread(self);
     }
-    dijob_plan_clear(&plan);
+    front_plan_clear(&plan);
     return something;
 }
 
@@ -180,7 +180,7 @@ static void test_a_job_of_tasks_comes_to_rest(void **state)
 static void test_a_replacement_is_what_the_plan_meant(void **state)
 {
     world_t world;
-    dijob_plan_t plan;
+    front_plan_t plan;
     (void)state;
     s_begin(&world, JOB("{\"coordinator\":" TEMPLATE "},\"learner\":" TEMPLATE "}}"));
     s_settle(&world);
@@ -192,15 +192,15 @@ static void test_a_replacement_is_what_the_plan_meant(void **state)
             .resources = {.cpus = "2", .gpus = "1"}},
         FAILED);
     s_plan(&world, &plan);
-    assert_int_equal(plan.actions[0].what, DIJOB_DO_CREATE_POD);
-    const dijob_pod_want_t *want = &plan.actions[0].pod;
+    assert_int_equal(plan.actions[0].what, FRONT_CREATE_POD);
+    const dijob_pod_want_t *want = plan.actions[0].own;
     assert_string_equal(want->replaces, "qbert-learner-aaaaa");
     assert_int_equal(want->backoff_s, 16);
     assert_string_equal(want->resources.cpus, "2");
     assert_null(want->resources.memory);
     assert_string_equal(want->resources.gpus, "1");
     s_create_pod(&world, want, RUNNING);
-    dijob_plan_clear(&plan);
+    front_plan_clear(&plan);
     s_end(&world);
 }
 

@@ -97,12 +97,12 @@ static void test_a_role_without_a_template_gets_no_pods(void **state)
 static void test_at_most_500_pods_a_round(void **state)
 {
     cluster_t *c = *state;
-    dijob_plan_t plan;
+    front_plan_t plan;
     c->job.replicas[DIJOB_COLLECTOR] = 600;
     cluster_plan(c, &plan);
     assert_int_equal(plan.count, 500);
     assert_int_equal(plan.again_s, 0);
-    dijob_plan_clear(&plan);
+    front_plan_clear(&plan);
 }
 
 /* ---- back-off ------------------------------------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static void test_failed_replicas_come_back_later_and_later(void **state)
     cluster_t *c = *state;
     s_want(c, DIJOB_LEARNER, 1);
     for (size_t i = 0; i < TT_COUNT(delays); i++) {
-        dijob_plan_t plan;
+        front_plan_t plan;
         pod_run(c, s_alive(c, DIJOB_LEARNER));
         c->now_s += 5;
         pod_end(c, s_alive(c, DIJOB_LEARNER), 1);
@@ -121,7 +121,7 @@ static void test_failed_replicas_come_back_later_and_later(void **state)
         assert_int_equal(cluster_alive(c, DIJOB_LEARNER), 0);
         cluster_plan(c, &plan);
         assert_int_equal(plan.again_s, delays[i]);
-        dijob_plan_clear(&plan);
+        front_plan_clear(&plan);
         c->now_s += delays[i] - 1;
         cluster_round(c);
         assert_int_equal(cluster_alive(c, DIJOB_LEARNER), 0);
@@ -347,16 +347,16 @@ static void test_a_failed_pod_is_replaced_once(void **state)
 static void test_the_same_name_when_the_answer_was_lost(void **state)
 {
     cluster_t *c = *state;
-    dijob_plan_t first, second;
+    front_plan_t first, second;
     pod_end(c, s_asked_for(c, "qbert-collector-aaaaa"), 1);
     c->now_s += 1;
     cluster_plan(c, &first);
     c->random++;
     cluster_plan(c, &second);
-    assert_int_equal(first.actions[0].what, DIJOB_DO_CREATE_POD);
+    assert_int_equal(first.actions[0].what, FRONT_CREATE_POD);
     assert_string_equal(first.actions[0].name, second.actions[0].name);
-    dijob_plan_clear(&first);
-    dijob_plan_clear(&second);
+    front_plan_clear(&first);
+    front_plan_clear(&second);
 }
 
 static void test_who_takes_a_place_gets_what_was_asked_for(void **state)
@@ -370,16 +370,16 @@ static void test_who_takes_a_place_gets_what_was_asked_for(void **state)
     pod_end(c, pod, 1);
     c->now_s += 1;
     for (size_t i = 0; i < TT_COUNT(rows); i++) {
-        dijob_plan_t plan;
+        front_plan_t plan;
         free(pod->asked);
         pod->asked = tt_strdup(rows[i].asked);
         cluster_plan(c, &plan);
-        const dijob_resources_t *got = &plan.actions[0].pod.resources;
-        assert_int_equal(plan.actions[0].what, DIJOB_DO_CREATE_POD);
+        const dijob_resources_t *got = &((const dijob_pod_want_t *)plan.actions[0].own)->resources;
+        assert_int_equal(plan.actions[0].what, FRONT_CREATE_POD);
         assert_string_equal(got->cpus ? got->cpus : "", rows[i].cpus ? rows[i].cpus : "");
         assert_string_equal(got->memory ? got->memory : "", rows[i].memory ? rows[i].memory : "");
         assert_string_equal(got->gpus ? got->gpus : "", rows[i].gpus ? rows[i].gpus : "");
-        dijob_plan_clear(&plan);
+        front_plan_clear(&plan);
     }
 }
 
@@ -517,7 +517,7 @@ static void test_ddp_learners_go_with_their_aggregator(void **state)
 static void test_ddp_learners_follow_a_new_aggregator(void **state)
 {
     cluster_t *c = *state;
-    dijob_plan_t plan;
+    front_plan_t plan;
     pod_end(c, s_ddp(c), 1);
     c->now_s += 1;
     cluster_round(c); /* the aggregator first: its UID is needed */
@@ -527,8 +527,10 @@ static void test_ddp_learners_follow_a_new_aggregator(void **state)
     cluster_plan(c, &plan);
     const dijob_pod_want_t *master = NULL, *worker = NULL;
     for (size_t i = 0; i < plan.count; i++)
-        if (plan.actions[i].what == DIJOB_DO_CREATE_POD)
-            *(plan.actions[i].pod.master ? &master : &worker) = &plan.actions[i].pod;
+        if (plan.actions[i].what == FRONT_CREATE_POD) {
+            const dijob_pod_want_t *want = plan.actions[i].own;
+            *(want->master ? &master : &worker) = want;
+        }
     assert_non_null(master);
     assert_non_null(worker);
     assert_string_equal(master->aggregator, aggregator->meta.name);
@@ -540,7 +542,7 @@ static void test_ddp_learners_follow_a_new_aggregator(void **state)
     assert_int_equal(worker->start_rank, 8);
     assert_string_equal(worker->master_name, master->name);
     assert_string_equal(worker->replaces, "qbert-ddp-learner-worker");
-    dijob_plan_clear(&plan);
+    front_plan_clear(&plan);
     cluster_settle(c, 10);
     assert_null(cluster_get(c, "qbert-aggregator-aaaaa"));
     assert_int_equal(cluster_alive(c, DIJOB_DDP_LEARNER), 2);

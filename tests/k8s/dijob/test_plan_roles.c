@@ -29,12 +29,12 @@ static dijob_pod_t *s_running(cluster_t *c)
 static void test_a_new_job_gets_its_coordinator_and_says_so(void **state)
 {
     cluster_t *c = *state;
-    dijob_plan_t plan;
+    front_plan_t plan;
     cluster_plan(c, &plan);
     assert_true(plan.count >= 2);
-    assert_int_equal(plan.actions[0].what, DIJOB_DO_CREATE_POD);
-    assert_int_equal(plan.actions[plan.count - 1].what, DIJOB_DO_EVENT);
-    dijob_plan_clear(&plan);
+    assert_int_equal(plan.actions[0].what, FRONT_CREATE_POD);
+    assert_int_equal(plan.actions[plan.count - 1].what, FRONT_EVENT);
+    front_plan_clear(&plan);
     assert_true(cluster_round(c));
     assert_string_equal(cluster_phase(c), "Created");
     assert_string_equal(cluster_condition(c, "Created"), "True DIJobCreated DIJob qbert created");
@@ -147,7 +147,7 @@ static void test_a_final_phase_is_final(void **state)
 static void test_nothing_goes_before_the_final_phase_is_written(void **state)
 {
     cluster_t *c = *state;
-    dijob_plan_t plan;
+    front_plan_t plan;
     c->job.clean = TT_CLEAN_ALL;
     pod_end(c, s_running(c), 0);
     c->job.replicas[DIJOB_COLLECTOR] = 3;
@@ -155,8 +155,8 @@ static void test_nothing_goes_before_the_final_phase_is_written(void **state)
     cluster_plan(c, &plan);
     assert_non_null(plan.status);
     for (size_t i = 0; i < plan.count; i++)
-        assert_int_equal(plan.actions[i].what, DIJOB_DO_EVENT);
-    dijob_plan_clear(&plan);
+        assert_int_equal(plan.actions[i].what, FRONT_EVENT);
+    front_plan_clear(&plan);
 }
 
 static void test_who_comes_late_to_an_ended_job_goes(void **state)
@@ -432,7 +432,7 @@ static void test_a_deleted_coordinator_comes_back_and_the_phase_stays(void **sta
 static void test_a_coordinator_of_ours_is_made_anew(void **state)
 {
     cluster_t *c = *state;
-    dijob_plan_t plan;
+    front_plan_t plan;
     c->job.tutti = true;
     for (int i = 0; i < 3; i++) {
         pod_run(c, cluster_nth(c, DIJOB_COORDINATOR, 0) ? cluster_nth(c, DIJOB_COORDINATOR, 0) : s_running(c));
@@ -442,7 +442,7 @@ static void test_a_coordinator_of_ours_is_made_anew(void **state)
         cluster_round(c);
         cluster_plan(c, &plan);
         assert_int_equal(plan.again_s, 1 << i); /* 1, 2, 4 s */
-        dijob_plan_clear(&plan);
+        front_plan_clear(&plan);
         cluster_settle(c, 10);
         assert_string_equal(cluster_phase(c), "Running");
         assert_int_equal(cluster_get(c, "qbert-coordinator")->phase, POD_PENDING);
@@ -495,15 +495,15 @@ static void test_the_uid_tells_who_coordinates(void **state)
 static void test_the_key_comes_before_the_first_pod_of_ours(void **state)
 {
     cluster_t *c = *state;
-    dijob_plan_t plan;
+    front_plan_t plan;
     c->job.tutti = true;
     c->curve = false;
     cluster_plan(c, &plan);
-    assert_int_equal(plan.actions[0].what, DIJOB_DO_CREATE_CURVE);
-    assert_int_equal(plan.actions[1].what, DIJOB_DO_EVENT);
+    assert_int_equal(plan.actions[0].what, FRONT_CREATE_OBJECT);
+    assert_int_equal(plan.actions[1].what, FRONT_EVENT);
     assert_int_equal(plan.count, 2);
     assert_int_equal(plan.again_s, 0);
-    dijob_plan_clear(&plan);
+    front_plan_clear(&plan);
     cluster_settle(c, 10);
     assert_int_equal(c->pod_count, 1);
 }

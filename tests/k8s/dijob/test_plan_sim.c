@@ -162,7 +162,7 @@ static void s_other_event(sim_t *self)
 
 static void s_check_twice(const sim_t *self)
 {
-    dijob_plan_t a, b;
+    front_plan_t a, b;
     cluster_plan(&self->c, &a);
     cluster_plan(&self->c, &b);
     assert_int_equal(a.count, b.count);
@@ -175,8 +175,8 @@ static void s_check_twice(const sim_t *self)
     assert_true(!a.status == !b.status);
     if (a.status)
         assert_string_equal(a.status, b.status);
-    dijob_plan_clear(&a);
-    dijob_plan_clear(&b);
+    front_plan_clear(&a);
+    front_plan_clear(&b);
 }
 
 static void s_check_ranks(const cluster_t *c)
@@ -262,14 +262,14 @@ static void s_quiet(sim_t *self)
     c->job.deadline_s = -1;
     c->job.generation++;
     for (int rounds = 0; rounds < 2000; rounds++) {
-        dijob_plan_t plan;
+        front_plan_t plan;
         cluster_watch(c);
         const bool kubelet = s_kubelet(c);
         cluster_plan(c, &plan);
         const bool nothing = plan.count == 0 && !plan.status;
         const int64_t again_s = plan.again_s;
         cluster_do(c, &plan);
-        dijob_plan_clear(&plan);
+        front_plan_clear(&plan);
         s_check_step(self);
         if (nothing && !kubelet && again_s < 0)
             return;

@@ -359,7 +359,7 @@ static void test_the_pods_of_another_operator_are_adopted(void **state)
 static void test_the_service_of_an_older_operator_stays(void **state)
 {
     cluster_t *c = *state;
-    dijob_plan_t plan;
+    front_plan_t plan;
     s_adopt(c, "Running");
     cluster_add_service(c, "atari");
     cluster_settle(c, 10);
@@ -369,8 +369,9 @@ static void test_the_service_of_an_older_operator_stays(void **state)
     cluster_round(c);
     cluster_plan(c, &plan);
     assert_int_equal(plan.count, 1);
-    assert_true(plan.actions[0].what == DIJOB_DO_CREATE_POD && plan.actions[0].pod.old_service);
-    dijob_plan_clear(&plan);
+    assert_true(
+        plan.actions[0].what == FRONT_CREATE_POD && ((const dijob_pod_want_t *)plan.actions[0].own)->old_service);
+    front_plan_clear(&plan);
 }
 
 /*  v1.0.0's `template` is not known to us, and was taken out of the spec. */

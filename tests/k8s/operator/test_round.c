@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "k8s/front/draft.h"
 #include "tests/k8s/operator/operator_bench.h"
 
 #define JOBS JOBS_PATH "/namespaces/n/dijobs"
@@ -228,19 +229,16 @@ static uint32_t s_made, s_removed;
 
 static tt_status_t s_plan_object(front_plan_t *out, const front_view_t *view)
 {
-    static front_action_t actions[1];
+    draft_t draft;
     const bool goes = ((const dijob_t *)view->job)->suspend;
     s_planned = view->job;
     s_made = view->made;
     s_removed = view->removed;
-    actions[0] = (front_action_t){.what = goes ? FRONT_DELETE_OBJECT : FRONT_CREATE_OBJECT, .name = "j-key"};
-    *out = (front_plan_t){.actions = actions, .count = (goes ? view->removed : view->made) & 1 ? 0 : 1, .again_s = -1};
+    draft_open(&draft, out, s_planned->status, view->now_s);
+    if (!((goes ? view->removed : view->made) & 1))
+        draft_add(&draft, goes ? FRONT_DELETE_OBJECT : FRONT_CREATE_OBJECT, "j-key");
+    draft_close(&draft);
     return TT_OK;
-}
-
-static void s_plan_object_clear(front_plan_t *plan)
-{
-    *plan = (front_plan_t){.again_s = -1};
 }
 
 static tt_status_t s_build_object(json_t **out, const front_action_t *action, const front_parts_t *parts)
@@ -259,7 +257,6 @@ static int s_setup_object(void **state)
     bench_t *bench = *state;
     s_with_object = dijob_front;
     s_with_object.plan = s_plan_object;
-    s_with_object.plan_clear = s_plan_object_clear;
     s_with_object.build = s_build_object;
     bench_kind(bench->op)->front = &s_with_object;
     return 0;

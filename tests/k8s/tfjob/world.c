@@ -280,7 +280,7 @@ bool world_round(world_t *self)
     }
     for (size_t i = 0; i < plan.count; i++)
         s_do(self, &seen, &plan.actions[i]);
-    tfjob_front.plan_clear(&plan);
+    front_plan_clear(&plan);
     s_forget(self, &seen, pods, services);
     self->rounds += something;
     return something;
@@ -293,7 +293,7 @@ int64_t world_again_s(const world_t *self)
     s_look(self, &seen);
     s_plan(self, &seen, &plan);
     const int64_t again_s = plan.again_s;
-    tfjob_front.plan_clear(&plan);
+    front_plan_clear(&plan);
     s_forget(self, &seen, self->pod_count, self->service_count);
     return again_s;
 }
