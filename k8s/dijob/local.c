@@ -20,15 +20,10 @@ static bool s_runs_tutti(const void *job)
 
 static front_seen_t s_seen(const void *pod)
 {
-    static const char *const phases[] = {[POD_PENDING] = "Pending",
-        [POD_RUNNING] = "Running",
-        [POD_SUCCEEDED] = "Succeeded",
-        [POD_FAILED] = "Failed",
-        [POD_UNKNOWN] = "Unknown"};
     const dijob_pod_t *self = pod;
     const char *task = self->owner_pod ? self->owner_pod : "";
     return (front_seen_t){.group = self->role == DIJOB_TASK ? task : dijob_role_label((dijob_role_t)self->role),
-        .phase = phases[self->phase],
+        .phase = entry_phase(&self->as_pod),
         .failed = self->phase == POD_FAILED,
         .main_waits = self->main == MAIN_WAITING,
         .main_failed = self->main == MAIN_ERROR,

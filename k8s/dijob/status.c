@@ -33,23 +33,6 @@ int64_t plan_ended_s(const dijob_pod_t *pod)
     return pod->finished_s > 0 ? pod->finished_s : pod->created_s;
 }
 
-/*  True -> False, with the time of it. */
-static void s_off(json_t *condition, int64_t now_s)
-{
-    if (parts_is(condition, "status", "False"))
-        return;
-    json_object_set_new(condition, "status", json_string("False"));
-    json_object_set_new(condition, "lastTransitionTime", parts_time_text(now_s));
-    json_object_set_new(condition, "lastUpdateTime", parts_time_text(now_s));
-}
-
-static void s_remove(json_t *conditions, const char *type)
-{
-    for (size_t i = json_array_size(conditions); i-- > 0;)
-        if (parts_is(json_array_get(conditions, i), "type", type))
-            json_array_remove(conditions, i);
-}
-
 /*  Others tell of something that may last from one phase to the next. */
 static bool s_is_phase(const json_t *condition)
 {
@@ -69,7 +52,7 @@ static void s_turn_others(json_t *conditions, bool tasks_shape, const char *type
     {
         if (json_is_object(item) && !parts_is(item, "type", type) &&
             (tasks_shape ? s_is_phase(item) : rests && parts_is(item, "type", "Running")))
-            s_off(item, now_s);
+            parts_condition_off(item, now_s);
     }
 }
 
@@ -82,9 +65,5 @@ void dijob_condition_set(
     if (was_true && parts_is(old, "reason", reason))
         return;
     json_t *since = was_true ? json_incref(json_object_get(old, "lastTransitionTime")) : NULL;
-    s_remove(conditions, type);
-    json_array_append_new(
-        conditions, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason,
-                        "message", message, "lastUpdateTime", parts_time_text(now_s), "lastTransitionTime",
-                        since ? since : parts_time_text(now_s)));
+    parts_condition_on(conditions, type, reason, message, since, now_s);
 }

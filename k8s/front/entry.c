@@ -100,11 +100,21 @@ static void s_job_uid(char uid[37], const json_t *metadata)
     snprintf(uid, 37, "%s", strlen(text) < 37 ? text : ""); /* a longer one is nobody's */
 }
 
+static const char *const s_phases[] = {[POD_PENDING] = "Pending",
+    [POD_RUNNING] = "Running",
+    [POD_SUCCEEDED] = "Succeeded",
+    [POD_FAILED] = "Failed",
+    [POD_UNKNOWN] = "Unknown"};
+
+const char *entry_phase(const front_pod_t *pod)
+{
+    return s_phases[pod->phase];
+}
+
 static pod_phase_t s_phase(const char *text)
 {
-    static const char *const names[] = {"Pending", "Running", "Succeeded", "Failed"};
-    for (size_t i = 0; i < TT_COUNT(names); i++)
-        if (strcmp(text, names[i]) == 0)
+    for (size_t i = 0; i < TT_COUNT(s_phases); i++)
+        if (strcmp(text, s_phases[i]) == 0)
             return (pod_phase_t)i;
     return *text ? POD_UNKNOWN : POD_PENDING;
 }

@@ -68,6 +68,8 @@ static inline bool entry_ended(const front_pod_t *pod)
     return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
 }
 
+/*  "Pending", as status.phase has it. */
+const char *entry_phase(const front_pod_t *pod);
 /*  What is read of a pod, for a reflector: everything else may be dropped. */
 extern const char *const entry_pod_drop[];
 

@@ -123,6 +123,34 @@ json_t *parts_condition(const json_t *conditions, const char *type)
     return NULL;
 }
 
+bool parts_condition_drop(json_t *conditions, const char *type)
+{
+    const size_t before = json_array_size(conditions);
+    for (size_t i = before; i-- > 0;)
+        if (parts_is(json_array_get(conditions, i), "type", type))
+            json_array_remove(conditions, i);
+    return json_array_size(conditions) < before;
+}
+
+void parts_condition_on(
+    json_t *conditions, const char *type, const char *reason, const char *message, json_t *since, int64_t now_s)
+{
+    parts_condition_drop(conditions, type);
+    json_array_append_new(
+        conditions, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason,
+                        "message", message, "lastUpdateTime", parts_time_text(now_s), "lastTransitionTime",
+                        since ? since : parts_time_text(now_s)));
+}
+
+void parts_condition_off(json_t *condition, int64_t now_s)
+{
+    if (!condition || parts_is(condition, "status", "False"))
+        return;
+    json_object_set_new(condition, "status", json_string("False"));
+    json_object_set_new(condition, "lastTransitionTime", parts_time_text(now_s));
+    json_object_set_new(condition, "lastUpdateTime", parts_time_text(now_s));
+}
+
 bool parts_is(const json_t *condition, const char *key, const char *text)
 {
     const char *there = json_string_value(json_object_get(condition, key));

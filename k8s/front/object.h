@@ -38,6 +38,13 @@ const char *parts_job_namespace(const json_t *job);
 json_t *parts_time_text(int64_t unix_s);
 /*  NULL = none. Borrowed. */
 json_t *parts_condition(const json_t *conditions, const char *type);
+/*  True, as the newest, since `since` (a reference that is taken; NULL = now); one of that type that was there goes. */
+void parts_condition_on(
+    json_t *conditions, const char *type, const char *reason, const char *message, json_t *since, int64_t now_s);
+/*  False, if it is not: with the time of it. NULL is fine. */
+void parts_condition_off(json_t *condition, int64_t now_s);
+/*  Any of that type goes. Was there one? */
+bool parts_condition_drop(json_t *conditions, const char *type);
 /*  Has a condition this text in a member? NULL: no. */
 bool parts_is(const json_t *condition, const char *key, const char *text);
 

@@ -21,15 +21,10 @@ static bool s_comes_again(const tfjob_pod_t *pod)
 /*  Whoever fails first, and is not made anew, says with which code the run ends; nobody has to be there for the others to begin. */
 static front_seen_t s_seen(const void *pod)
 {
-    static const char *const phases[] = {[POD_PENDING] = "Pending",
-        [POD_RUNNING] = "Running",
-        [POD_SUCCEEDED] = "Succeeded",
-        [POD_FAILED] = "Failed",
-        [POD_UNKNOWN] = "Unknown"};
     const tfjob_pod_t *self = pod;
     const bool ended = self->phase == POD_SUCCEEDED || self->phase == POD_FAILED;
     return (front_seen_t){.group = self->type < TFJOB_TYPES ? tfjob_type_label((tfjob_type_t)self->type) : "",
-        .phase = phases[self->phase],
+        .phase = entry_phase(&self->as_pod),
         .failed = self->phase == POD_FAILED,
         .main_waits = self->exit_code < 0 && self->last_exit >= 0,
         .main_failed = self->phase == POD_FAILED && self->exit_code > 0,

@@ -12,24 +12,14 @@
 
 /* ---- conditions ----------------------------------------------------------------------------------------------------------- */
 
-static bool s_remove(planner_t *self, const char *type)
+static void s_remove(planner_t *self, const char *type)
 {
-    json_t *conditions = json_object_get(self->draft.status, "conditions");
-    const size_t before = json_array_size(conditions);
-    for (size_t i = before; i-- > 0;)
-        if (parts_is(json_array_get(conditions, i), "type", type))
-            json_array_remove(conditions, i);
-    return json_array_size(conditions) < before;
+    parts_condition_drop(json_object_get(self->draft.status, "conditions"), type);
 }
 
 static void s_off(planner_t *self, const char *type)
 {
-    json_t *condition = parts_condition(json_object_get(self->draft.status, "conditions"), type);
-    if (!condition || parts_is(condition, "status", "False"))
-        return;
-    json_object_set_new(condition, "status", json_string("False"));
-    json_object_set_new(condition, "lastTransitionTime", parts_time_text(self->view->now_s));
-    json_object_set_new(condition, "lastUpdateTime", parts_time_text(self->view->now_s));
+    parts_condition_off(parts_condition(json_object_get(self->draft.status, "conditions"), type), self->view->now_s);
 }
 
 /*  True: it was not so before. Words from outside may not be UTF-8. */
@@ -39,11 +29,7 @@ static bool s_on(planner_t *self, const char *type, const char *reason, const ch
     if (parts_is(old, "status", "True") && parts_is(old, "reason", reason))
         return false;
     char *words = tt_text_dup(message);
-    s_remove(self, type);
-    json_array_append_new(draft_conditions(&self->draft),
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason, "message", words,
-            "lastUpdateTime", parts_time_text(self->view->now_s), "lastTransitionTime",
-            parts_time_text(self->view->now_s)));
+    parts_condition_on(draft_conditions(&self->draft), type, reason, words, NULL, self->view->now_s);
     free(words);
     return true;
 }
