@@ -20,7 +20,7 @@ SOURCE = os.environ["TT_SOURCE_DIR"]
 sys.path += [os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests/elasticdl")]
 import image_rig  # noqa: E402
 import images  # noqa: E402
-import pythons  # noqa: E402
+import tensorflow_rig  # noqa: E402
 import tf_programs  # noqa: E402
 from cluster import check, wait_for  # noqa: E402
 
@@ -47,24 +47,6 @@ fails-*) exec sleep 1000;;
 waits-*) echo begun >> /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done; wc -l < /tmp/begun;;
 esac
 """
-
-
-# An image that has TensorFlow: its Python, that environment and the libraries of both are folders of the node that containers see.
-TENSORFLOW = pythons.find("venv-tf")
-TF_IMAGE = "docker.io/local/tensorflow:1"
-TF_PYTHON = b"""#!/bin/sh
-export PYTHONHOME=/opt/python PYTHONPATH=$(echo /opt/venv/lib/python3*/site-packages) TF_CPP_MIN_LOG_LEVEL=2 CUDA_VISIBLE_DEVICES=
-exec /opt/lib/ld-linux-x86-64.so.2 --library-path /opt/python/lib:/opt/lib /opt/python/bin/python3 "$@"
-"""
-
-
-def tensorflow_folders():
-    """{in the image: here}"""
-    if not TENSORFLOW:
-        return {}
-    venv = os.path.realpath(TENSORFLOW)
-    python = os.path.dirname(os.path.dirname(os.path.realpath(os.path.join(venv, "bin/python3"))))
-    return {"/opt/python": python, "/opt/venv": venv, "/opt/lib": os.path.dirname(os.path.realpath("/lib64/ld-linux-x86-64.so.2"))}
 
 
 class Master:
@@ -167,11 +149,9 @@ def test_parameter_server(k8s, master):
 
 def test_tensorflow(k8s, master):
     """MultiWorkerMirroredStrategy in two pods, from one command: each finds the other by its name, and both have the same sums."""
-    if not TENSORFLOW:
-        print("skipped: build/venv-tf is not there; tools/test-venv makes it", flush=True)
+    if not tensorflow_rig.make(k8s, {"exec.py": tf_programs.ALL_REDUCE.encode()}):
         return
-    k8s.make_image(TF_IMAGE, {**images.busybox_files(), "usr/bin/python": TF_PYTHON, "exec.py": tf_programs.ALL_REDUCE.encode()}, user="1000:1000")
-    code, _, error = master.submit("--worker-num", "2", "--image", TF_IMAGE, "--task", "fits", "--wait", timeout=300)
+    code, _, error = master.submit("--worker-num", "2", "--image", tensorflow_rig.IMAGE, "--task", "fits", "--wait", timeout=300)
     logs = [master.log("fits", f"worker-{i}") for i in range(2)]
     check(code == 0, (code, error, logs))
     fitted = [re.findall(r"^fitted (\S+) (\S+)$", log, re.M) for log in logs]
@@ -248,7 +228,7 @@ def test_lost(k8s, master):
 
 
 def main():
-    with cluster.Cluster(full=True, folders=tensorflow_folders()) as k8s:
+    with cluster.Cluster(full=True, folders=tensorflow_rig.folders()) as k8s:
         master = Master(k8s)
         for test in (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_tensorflow):
             begun = time.monotonic()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""TFJobs in real pods: they find each other by the names in TF_CONFIG, an exit code decides who comes again, and who serves is stopped."""
+"""TFJobs in real pods: they find each other by the names in TF_CONFIG, an exit code decides who comes again, and who serves is stopped.
+TensorFlow itself trains in them, where build/venv-tf has it."""
 
 import os
 import sys
@@ -9,6 +10,7 @@ import cluster
 from cluster import check, wait_for
 
 cluster.require(full=True)
+import tensorflow_rig  # noqa: E402
 from test_tfjob import JOBS, operator, s_await, s_await_pods, s_conditions, s_delete, s_pods, s_status  # noqa: E402
 
 IMAGE = "docker.io/local/busybox:1"
@@ -96,13 +98,19 @@ def test_v1alpha1(k8s):
         s_delete(k8s, "first")
 
 
+def s_sample(name, image, of):
+    """Its text, with an image that the cluster has in place of `of`."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../k8s/samples/tfjob", f"{name}.yaml")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    check(of in text, f"{name} has no image {of}")
+    return text.replace(of, image)
+
+
 def test_the_first_sample(k8s):
     """As it is: what it prints is what it is told."""
-    sample = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../k8s/samples/tfjob/tf-config.yaml")
-    with open(sample, encoding="utf-8") as file:
-        text = file.read().replace("busybox:1.36", IMAGE)
     with operator(k8s):
-        k8s.kubectl("create", "-f", "-", input=text)
+        k8s.kubectl("create", "-f", "-", input=s_sample("tf-config", IMAGE, "busybox:1.36"))
         s_await(k8s, "tf-config", "Succeeded")
         check(k8s.kubectl("logs", "tf-config-worker-0").stdout ==
               '{"cluster":{"ps":["tf-config-ps-0.default.svc:2222"],"worker":["tf-config-worker-0.default.svc:2222",'
@@ -110,5 +118,20 @@ def test_the_first_sample(k8s):
         s_delete(k8s, "tf-config")
 
 
+def test_tensorflow(k8s):
+    """The samples for it as they are: MultiWorkerMirroredStrategy over two pods, ParameterServerStrategy over four."""
+    if not tensorflow_rig.make(k8s):
+        return
+    with operator(k8s):
+        for name, pod, words in (("multi-worker", "worker-0", "y = 3.000 x + 2.000"), ("ps-worker", "chief-0", "slope 3.0")):
+            k8s.kubectl("create", "-f", "-", input=s_sample(name, tensorflow_rig.IMAGE, "tensorflow/tensorflow:2.21.0"))
+            last = lambda name=name: [c["type"] for c in s_status(k8s, name).get("conditions", [])][-1:]
+            wait_for(lambda last=last: last() in (["Succeeded"], ["Failed"]), lambda name=name: f"{name} to end: {s_status(k8s, name)}", 240)
+            text = k8s.kubectl("logs", f"{name}-{pod}").stdout
+            check(last() == ["Succeeded"] and words in text, f"{name}: {s_conditions(k8s, name)} {text[-2000:]}")
+            s_delete(k8s, name)
+
+
 if __name__ == "__main__":
-    cluster.main(test_they_find_each_other, test_killed_and_made_anew, test_the_kubelet_restarts, test_v1alpha1, test_the_first_sample, full=True)
+    cluster.main(test_they_find_each_other, test_killed_and_made_anew, test_the_kubelet_restarts, test_v1alpha1, test_the_first_sample, test_tensorflow,
+                 full=True, folders=tensorflow_rig.folders())
