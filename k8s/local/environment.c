@@ -6,12 +6,7 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "k8s/api/base64.h"
-
-static const char *s_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
+#include "k8s/front/object.h"
 
 /* ---- the list -------------------------------------------------------------------------------------------------------------- */
 
@@ -63,7 +58,7 @@ static char *s_key(const json_t *object, const char *key)
 {
     const char *plain = json_string_value(json_object_get(json_object_get(object, "stringData"), key));
     const char *data = json_string_value(json_object_get(json_object_get(object, "data"), key));
-    if (plain || !data || strcmp(s_text(object, "kind"), "Secret") != 0)
+    if (plain || !data || strcmp(parts_text(object, "kind", ""), "Secret") != 0)
         return tt_strdup(plain ? plain : data);
     size_t size;
     char *out = kube_base64_decode(data, &size);
@@ -72,11 +67,12 @@ static char *s_key(const json_t *object, const char *key)
 
 static tt_status_t s_from_key(char **out, const place_t *place, const char *kind, const json_t *ref)
 {
-    const json_t *object = place_object(place, kind, s_text(ref, "name"));
-    *out = s_key(object, s_text(ref, "key"));
+    const json_t *object = place_object(place, kind, parts_text(ref, "name", ""));
+    *out = s_key(object, parts_text(ref, "key", ""));
     if (*out || json_is_true(json_object_get(ref, "optional")))
         return TT_OK;
-    return tt_err(TT_NOT_FOUND, "the manifest has no %s %s with key %s", kind, s_text(ref, "name"), s_text(ref, "key"));
+    return tt_err(TT_NOT_FOUND, "the manifest has no %s %s with key %s", kind, parts_text(ref, "name", ""),
+        parts_text(ref, "key", ""));
 }
 
 static void s_all_keys(environment_t *self, const json_t *object, const char *member, const char *prefix)
@@ -101,12 +97,12 @@ static tt_status_t s_env_from(environment_t *self, const place_t *place, const j
     json_array_foreach(json_object_get(container, "envFrom"), i, from)
     {
         const json_t *config = json_object_get(from, "configMapRef"), *secret = json_object_get(from, "secretRef");
-        const char *kind = config ? "ConfigMap" : "Secret", *name = s_text(config ? config : secret, "name");
+        const char *kind = config ? "ConfigMap" : "Secret", *name = parts_text(config ? config : secret, "name", "");
         const json_t *object = place_object(place, kind, name);
         if (!object && !json_is_true(json_object_get(config ? config : secret, "optional")))
             return tt_err(TT_NOT_FOUND, "envFrom: the manifest has no %s %s", kind, name);
-        s_all_keys(self, object, "data", s_text(from, "prefix"));
-        s_all_keys(self, object, "stringData", s_text(from, "prefix"));
+        s_all_keys(self, object, "data", parts_text(from, "prefix", ""));
+        s_all_keys(self, object, "stringData", parts_text(from, "prefix", ""));
     }
     return TT_OK;
 }
@@ -133,9 +129,9 @@ static tt_status_t s_field(char **out, const json_t *pod, const char *path, cons
     char key[320];
     const char *value = NULL;
     if (s_member(path, "metadata.labels", key, sizeof key))
-        value = s_text(json_object_get(metadata, "labels"), key);
+        value = parts_text(json_object_get(metadata, "labels"), key, "");
     else if (s_member(path, "metadata.annotations", key, sizeof key))
-        value = s_text(json_object_get(metadata, "annotations"), key);
+        value = parts_text(json_object_get(metadata, "annotations"), key, "");
     else if (strncmp(path, "metadata.", 9) == 0)
         value = json_string_value(json_object_get(metadata, path + 9));
     else if (strcmp(path, "status.podIP") == 0 || strcmp(path, "status.podIPs") == 0)
@@ -143,9 +139,9 @@ static tt_status_t s_field(char **out, const json_t *pod, const char *path, cons
     else if (strcmp(path, "status.hostIP") == 0 || strcmp(path, "status.hostIPs") == 0)
         value = "127.0.0.1";
     else if (strcmp(path, "spec.nodeName") == 0)
-        value = s_text(spec, "nodeName");
+        value = parts_text(spec, "nodeName", "");
     else if (strcmp(path, "spec.serviceAccountName") == 0)
-        value = *s_text(spec, "serviceAccountName") ? s_text(spec, "serviceAccountName") : "default";
+        value = *parts_text(spec, "serviceAccountName", "") ? parts_text(spec, "serviceAccountName", "") : "default";
     if (!value)
         return tt_err(TT_UNSUPPORTED, "fieldRef %s means nothing on this machine", path);
     *out = tt_strdup(value);
@@ -155,7 +151,7 @@ static tt_status_t s_field(char **out, const json_t *pod, const char *path, cons
 /*  limits.cpu of another container of the pod or our own, in units of divisor, rounded up. */
 static tt_status_t s_resource(char **out, const json_t *container, const json_t *ref)
 {
-    const char *path = s_text(ref, "resource"), *dot = strchr(path, '.');
+    const char *path = parts_text(ref, "resource", ""), *dot = strchr(path, '.');
     char group[16] = "";
     double amount = 0, divisor = 1;
     if (dot)
@@ -167,8 +163,8 @@ static tt_status_t s_resource(char **out, const json_t *container, const json_t 
     amount = json_number_value(value);
     if (json_is_string(value))
         TT_TRY(tt_quantity(&amount, json_string_value(value)));
-    if (*s_text(ref, "divisor"))
-        TT_TRY(tt_quantity(&divisor, s_text(ref, "divisor")));
+    if (*parts_text(ref, "divisor", ""))
+        TT_TRY(tt_quantity(&divisor, parts_text(ref, "divisor", "")));
     *out = tt_sprintf("%.0f", ceil(amount / (divisor > 0 ? divisor : 1)));
     return TT_OK;
 }
@@ -179,7 +175,7 @@ static tt_status_t s_value_from(
     const json_t *field = json_object_get(from, "fieldRef"), *resource = json_object_get(from, "resourceFieldRef");
     const json_t *config = json_object_get(from, "configMapKeyRef"), *secret = json_object_get(from, "secretKeyRef");
     if (field)
-        return s_field(out, pod, s_text(field, "fieldPath"), ip);
+        return s_field(out, pod, parts_text(field, "fieldPath", ""), ip);
     if (resource)
         return s_resource(out, container, resource);
     if (config)
@@ -193,7 +189,7 @@ static tt_status_t s_variable(environment_t *self, const place_t *place, const j
     const json_t *entry, const char *ip)
 {
     const json_t *from = json_object_get(entry, "valueFrom");
-    const char *name = s_text(entry, "name");
+    const char *name = parts_text(entry, "name", "");
     char *value = NULL;
     if (!*name || strchr(name, '='))
         return tt_err(TT_INVALID, "env: '%.80s' is not the name of a variable", name);
@@ -201,7 +197,7 @@ static tt_status_t s_variable(environment_t *self, const place_t *place, const j
     if (status != TT_OK)
         return tt_err_wrap(status, "env %s", name);
     if (!from)
-        value = environment_expand(self, s_text(entry, "value"));
+        value = environment_expand(self, parts_text(entry, "value", ""));
     if (value)
         environment_set(self, name, value);
     return TT_OK;

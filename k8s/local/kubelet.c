@@ -30,12 +30,6 @@ struct kubelet {
     const tt_clock_t *clock;
 };
 
-static const char *s_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static int64_t s_now_s(void)
 {
     return tt_steady_ns() / 1000000000;
@@ -87,7 +81,7 @@ static tt_status_t s_start(void *ctx, size_t index, tt_replica_id_t *id)
     const tt_status_t status = start_container(&start, id);
     if (status == TT_OK)
         return status;
-    place_say(self->place, "%s, container %s: %s", pod_name(pod), s_text(box->spec, "name"), tt_err_text());
+    place_say(self->place, "%s, container %s: %s", pod_name(pod), parts_text(box->spec, "name", ""), tt_err_text());
     if (self->front->local->seen(pod->seen).leads)
         snprintf(self->broken, sizeof self->broken, "%s: %s", pod_name(pod), tt_err_text());
     snprintf(box->reason, sizeof box->reason, "StartError");
@@ -134,7 +128,7 @@ static bool s_step(kubelet_t *self, pod_t *pod)
 
 static tt_restart_t s_restart(const json_t *object, tt_restart_t otherwise)
 {
-    const char *text = s_text(object, "restartPolicy");
+    const char *text = parts_text(object, "restartPolicy", "");
     if (strcmp(text, "Never") == 0)
         return TT_RESTART_NEVER;
     if (strcmp(text, "OnFailure") == 0)
@@ -189,7 +183,7 @@ static void s_stamp(json_t *object)
 tt_status_t kubelet_create(kubelet_t *self, json_t *object, const char *ip, int port)
 {
     const json_t *spec = json_object_get(object, "spec");
-    const char *name = s_text(json_object_get(object, "metadata"), "name");
+    const char *name = parts_text(json_object_get(object, "metadata"), "name", "");
     if (kubelet_find(self, name) < self->count || json_array_size(json_object_get(spec, "containers")) == 0) {
         const bool empty = kubelet_find(self, name) == self->count;
         const tt_status_t status =

@@ -6,26 +6,9 @@
 #include "common/base/mem.h"
 #include "common/base/json.h"
 #include "k8s/local/run_dijob.h"
+#include "k8s/front/object.h"
 
 enum { RANKS_MAX = 1000 }; /* numbers of addresses that a task has */
-
-static const char *s_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-static json_t *s_named(const json_t *list, const char *name)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach((json_t *)(uintptr_t)list, i, item)
-    {
-        if (strcmp(s_text(item, "name"), name) == 0)
-            return item;
-    }
-    return NULL;
-}
 
 /* ---- variables that build has set -------------------------------------------------------------------------------------------- */
 
@@ -35,7 +18,7 @@ static void s_set_in(const json_t *containers, const char *name, const char *val
     json_t *container;
     json_array_foreach((json_t *)(uintptr_t)containers, i, container)
     {
-        json_t *entry = s_named(json_object_get(container, "env"), name);
+        json_t *entry = parts_named(json_object_get(container, "env"), "name", name);
         if (entry)
             json_object_set_new(entry, "value", tt_json_text(value));
     }
@@ -63,13 +46,13 @@ static void s_container_ports(const json_t *pod, int port, int gpus)
     json_t *container;
     json_array_foreach(json_object_get(json_object_get(pod, "spec"), "containers"), i, container)
     {
-        json_t *ports = json_object_get(container, "ports"), *own = s_named(ports, "di-port");
+        json_t *ports = json_object_get(container, "ports"), *own = parts_named(ports, "name", "di-port");
         if (own)
             json_object_set_new(own, "containerPort", json_integer(port));
         for (int gpu = 1; gpu < gpus; gpu++) {
             char name[24];
             snprintf(name, sizeof name, "gpu-port-%d", gpu);
-            json_t *further = s_named(ports, name);
+            json_t *further = parts_named(ports, "name", name);
             if (further)
                 json_object_set_new(further, "containerPort", json_integer(port + gpu));
         }

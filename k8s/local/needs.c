@@ -6,14 +6,9 @@
 #include "common/base/buf.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "k8s/front/object.h"
 
 enum { WORD_MAX = 128, HERES_MAX = 8 };
-
-static const char *s_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
 
 /* ---- scripts --------------------------------------------------------------------------------------------------------------- */
 
@@ -250,13 +245,13 @@ static bool s_may_come(const json_t *container, const char *word)
     json_t *entry;
     json_array_foreach(json_object_get(container, "volumeMounts"), i, entry)
     {
-        const char *mount = s_text(entry, "mountPath");
+        const char *mount = parts_text(entry, "mountPath", "");
         if (*mount && strncmp(word, mount, strlen(mount)) == 0)
             return true;
     }
     json_array_foreach(json_object_get(container, "env"), i, entry)
     {
-        if (strcmp(s_text(entry, "name"), "PATH") == 0 && !strchr(word, '/'))
+        if (strcmp(parts_text(entry, "name", ""), "PATH") == 0 && !strchr(word, '/'))
             return true;
     }
     return word[0] == '.'; /* of the working directory */
@@ -288,10 +283,10 @@ static void s_say_line(needs_t *self, const char *text)
 static void s_missing(needs_t *self, const char *program, const char *who, const json_t *container)
 {
     json_t *entry = json_object_get(self->missing, program);
-    const char *others = s_text(entry, "who");
+    const char *others = parts_text(entry, "who", "");
     if (!entry) {
         json_object_set_new(
-            self->missing, program, json_pack("{s:s, s:s}", "who", who, "image", s_text(container, "image")));
+            self->missing, program, json_pack("{s:s, s:s}", "who", who, "image", parts_text(container, "image", "")));
         return;
     }
     const size_t length = strlen(who), all = strlen(others);
@@ -329,7 +324,7 @@ static void s_container(needs_t *self, const char *who, const json_t *container)
         char text[512];
         snprintf(text, sizeof text,
             "%s: container %s has no command: what its image %s would run is not known on this machine", who,
-            s_text(container, "name"), s_text(container, "image"));
+            parts_text(container, "name", ""), parts_text(container, "image", ""));
         if (!self->tutti)
             s_say_line(self, text);
         return;
@@ -369,10 +364,10 @@ static void s_say_missing(needs_t *self)
     json_t *entry;
     json_object_foreach(self->missing, program, entry)
     {
-        const char *image = s_text(entry, "image");
+        const char *image = parts_text(entry, "image", "");
         char *text = tt_sprintf(
             "not on this machine: %s (wanted by %s)%s%s; put it into the PATH, a virtual environment will do", program,
-            s_text(entry, "who"), *image ? "; on a cluster it comes with the image " : "", image);
+            parts_text(entry, "who", ""), *image ? "; on a cluster it comes with the image " : "", image);
         s_say_line(self, text);
         free(text);
     }
@@ -381,8 +376,10 @@ static void s_say_missing(needs_t *self)
 size_t needs_say(const front_t *front, const json_t *job, local_say_fn say, void *ctx)
 {
     const json_t *spec = json_object_get(job, "spec");
-    needs_t self = {
-        .missing = json_object(), .tutti = strcmp(s_text(spec, "engine"), "tutti") == 0, .say = say, .ctx = ctx};
+    needs_t self = {.missing = json_object(),
+        .tutti = strcmp(parts_text(spec, "engine", ""), "tutti") == 0,
+        .say = say,
+        .ctx = ctx};
     (void)front->templates(job, s_template, &self);
     s_say_missing(&self);
     json_decref(self.missing);

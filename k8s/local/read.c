@@ -13,6 +13,7 @@
 #include "k8s/local/local.h"
 #include "k8s/local/needs.h"
 #include "k8s/local/volumes.h"
+#include "k8s/front/object.h"
 
 typedef struct {
     manifest_t *manifest;
@@ -21,12 +22,6 @@ typedef struct {
     json_t *unused;       /* {"nodeSelector": true}: said at the end */
     char path[256];       /* where we are                          */
 } reader_t;
-
-static const char *s_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
 
 #define WRONG(self, at, ...) s_wrong(self, at, tt_sprintf(__VA_ARGS__))
 
@@ -128,11 +123,11 @@ static tt_status_t s_items(const reader_t *self, const json_t *volume, size_t in
     json_array_foreach((json_t *)(uintptr_t)items, i, item)
     {
         snprintf(at, sizeof at, "volumes[%zu].%s.items[%zu].key", index, kind, i);
-        if (!*s_text(item, "key"))
+        if (!*parts_text(item, "key", ""))
             return WRONG(self, at, "expected the name of a key");
         snprintf(at, sizeof at, "volumes[%zu].%s.items[%zu].path", index, kind, i);
-        if (!volume_is_below(s_text(item, "path")))
-            return WRONG(self, at, "'%.80s': expected the path of a file in the volume", s_text(item, "path"));
+        if (!volume_is_below(parts_text(item, "path", "")))
+            return WRONG(self, at, "'%.80s': expected the path of a file in the volume", parts_text(item, "path", ""));
     }
     return TT_OK;
 }
@@ -147,10 +142,10 @@ static tt_status_t s_volumes(const reader_t *self, const json_t *spec)
     {
         const json_t *claim = json_object_get(volume, "persistentVolumeClaim");
         snprintf(at, sizeof at, "volumes[%zu].name", i);
-        TT_TRY(s_label(self, at, s_text(volume, "name")));
+        TT_TRY(s_label(self, at, parts_text(volume, "name", "")));
         snprintf(at, sizeof at, "volumes[%zu].persistentVolumeClaim.claimName", i);
         if (claim)
-            TT_TRY(s_object_name(self, at, s_text(claim, "claimName")));
+            TT_TRY(s_object_name(self, at, parts_text(claim, "claimName", "")));
         TT_TRY(s_items(self, volume, i, "configMap"));
         TT_TRY(s_items(self, volume, i, "secret"));
     }
@@ -188,7 +183,7 @@ static tt_status_t s_env(const reader_t *self, const json_t *container)
     {
         const json_t *value = json_object_get(entry, "value");
         snprintf(at, sizeof at, "env[%zu]", i);
-        if (!*s_text(entry, "name"))
+        if (!*parts_text(entry, "name", ""))
             return WRONG(self, at, "expected a name");
         snprintf(at, sizeof at, "env[%zu].value", i);
         if (value && !json_is_string(value))
@@ -201,16 +196,8 @@ static tt_status_t s_env(const reader_t *self, const json_t *container)
 static bool s_has_volume(const reader_t *self, const json_t *pod_spec, const char *name)
 {
     const json_t *job_spec = json_object_get(manifest_at(self->manifest, self->index), "spec");
-    const json_t *lists[] = {json_object_get(pod_spec, "volumes"), json_object_get(job_spec, "volumes")};
-    size_t i;
-    json_t *volume;
-    for (size_t k = 0; k < TT_COUNT(lists); k++)
-        json_array_foreach((json_t *)(uintptr_t)lists[k], i, volume)
-        {
-            if (strcmp(s_text(volume, "name"), name) == 0)
-                return true;
-        }
-    return false;
+    return parts_named(json_object_get(pod_spec, "volumes"), "name", name) ||
+           parts_named(json_object_get(job_spec, "volumes"), "name", name);
 }
 
 static tt_status_t s_mounts(const reader_t *self, const json_t *pod_spec, const json_t *container)
@@ -221,10 +208,10 @@ static tt_status_t s_mounts(const reader_t *self, const json_t *pod_spec, const 
     json_array_foreach(json_object_get(container, "volumeMounts"), i, mount)
     {
         snprintf(at, sizeof at, "volumeMounts[%zu]", i);
-        if (s_text(mount, "mountPath")[0] != '/')
+        if (parts_text(mount, "mountPath", "")[0] != '/')
             return WRONG(self, at, "expected an absolute mountPath");
-        if (!s_has_volume(self, pod_spec, s_text(mount, "name")))
-            return WRONG(self, at, "there is no volume '%s'", s_text(mount, "name"));
+        if (!s_has_volume(self, pod_spec, parts_text(mount, "name", "")))
+            return WRONG(self, at, "there is no volume '%s'", parts_text(mount, "name", ""));
     }
     return TT_OK;
 }
@@ -248,7 +235,7 @@ static tt_status_t s_quantities(const reader_t *self, const json_t *container, c
 static tt_status_t s_container(reader_t *self, const json_t *pod_spec, const json_t *container)
 {
     s_note_unused(self, container, s_container_used);
-    TT_TRY(s_label(self, "name", s_text(container, "name")));
+    TT_TRY(s_label(self, "name", parts_text(container, "name", "")));
     TT_TRY(s_words(self, container, "command"));
     TT_TRY(s_words(self, container, "args"));
     TT_TRY(s_env(self, container));
@@ -274,7 +261,7 @@ static tt_status_t s_containers(reader_t *self, const json_t *pod_spec, const ch
 static tt_status_t s_restart_policy(const reader_t *self, const json_t *pod_spec)
 {
     static const char *const policies[] = {"", "Always", "OnFailure", "Never", NULL};
-    const char *policy = s_text(pod_spec, "restartPolicy");
+    const char *policy = parts_text(pod_spec, "restartPolicy", "");
     char meant[TT_MEANT_MAX];
     if (!s_in(policy, policies))
         return WRONG(self, "restartPolicy", "'%s' is none of Always, OnFailure, Never%s", policy,
@@ -388,8 +375,8 @@ static void s_rename(json_t *object)
 {
     for (size_t i = 0; i < front_end_count; i++) {
         const front_t *front = front_ends[i];
-        if (!front->old_kind || strcmp(front->old_kind, s_text(object, "kind")) != 0 ||
-            strcmp(front->old_api, s_text(object, "apiVersion")) != 0)
+        if (!front->old_kind || strcmp(front->old_kind, parts_text(object, "kind", "")) != 0 ||
+            strcmp(front->old_api, parts_text(object, "apiVersion", "")) != 0)
             continue;
         json_object_set_new(object, "kind", json_string(front->kind));
         json_object_set_new(object, "apiVersion", json_sprintf("%s/%s", front->group, front->version));
@@ -411,7 +398,7 @@ static const front_t *s_of_config(const char *kind)
 static tt_status_t s_known_fields(const reader_t *self, size_t index)
 {
     fields_unknown_t wrong;
-    const char *kind = s_text(manifest_at(self->manifest, index), "kind");
+    const char *kind = parts_text(manifest_at(self->manifest, index), "kind", "");
     const front_t *front = s_front(kind) ? s_front(kind) : s_of_config(kind);
     if (!fields_unknown(&wrong, manifest_at(self->manifest, index), front ? front->local->fields : NULL))
         return TT_OK;
@@ -425,14 +412,14 @@ static tt_status_t s_no_version(const reader_t *self, size_t index, const char *
 {
     const json_t *object = manifest_at(self->manifest, index);
     return tt_err(TT_CONFIG, "%s: apiVersion: there is no %s of '%.80s': expected %s",
-        manifest_where(self->manifest, index, "apiVersion"), s_text(object, "kind"), s_text(object, "apiVersion"),
-        known);
+        manifest_where(self->manifest, index, "apiVersion"), parts_text(object, "kind", ""),
+        parts_text(object, "apiVersion", ""), known);
 }
 
 /*  Of a front end's jobs, and of what is configured beside them. */
 static tt_status_t s_known_version(const reader_t *self, size_t index, const front_t *front)
 {
-    const char *version = s_text(manifest_at(self->manifest, index), "apiVersion");
+    const char *version = parts_text(manifest_at(self->manifest, index), "apiVersion", "");
     char known[256] = "", one[128];
     size_t size = 0;
     for (size_t i = 0; i <= TT_COUNT(front->also) && (i == 0 || front->also[i - 1]); i++) {
@@ -460,13 +447,13 @@ static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index)
 {
     json_t *object = manifest_at(self->manifest, index);
     s_rename(object);
-    const char *kind = s_text(object, "kind");
+    const char *kind = parts_text(object, "kind", "");
     char kinds[256];
     TT_TRY(s_known_fields(self, index));
     const char *where = manifest_where(self->manifest, index, "kind");
     if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0) {
         json_array_append(out->objects, object);
-        return strcmp(s_text(object, "apiVersion"), "v1") == 0 ? TT_OK : s_no_version(self, index, "v1");
+        return strcmp(parts_text(object, "apiVersion", ""), "v1") == 0 ? TT_OK : s_no_version(self, index, "v1");
     }
     const front_t *front = s_front(kind) ? s_front(kind) : s_of_config(kind);
     if (front)

@@ -7,31 +7,26 @@
 #include "common/base/mem.h"
 #include "k8s/local/environment.h"
 #include "k8s/local/volumes.h"
-
-static const char *s_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
+#include "k8s/front/object.h"
 
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */
 
 static bool s_is_main(const json_t *pod, const json_t *container)
 {
     const json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers");
-    const char *name = s_text(container, "name");
-    const char *role = s_text(json_object_get(json_object_get(pod, "metadata"), "labels"), "replica-type");
+    const char *name = parts_text(container, "name", "");
+    const char *role = parts_text(json_object_get(json_object_get(pod, "metadata"), "labels"), "replica-type", "");
     return strcmp(name, "di-container") == 0 || strcmp(name, role) == 0 ||
            (json_array_size(containers) == 1 && json_array_get(containers, 0) == container);
 }
 
 char *start_name(const place_t *place, const json_t *pod, const json_t *container)
 {
-    const char *name = s_text(json_object_get(pod, "metadata"), "name");
+    const char *name = parts_text(json_object_get(pod, "metadata"), "name", "");
     const size_t length = strlen(place->job);
     if (strncmp(name, place->job, length) == 0 && name[length] == '-')
         name += length + 1;
-    return s_is_main(pod, container) ? tt_strdup(name) : tt_sprintf("%s.%s", name, s_text(container, "name"));
+    return s_is_main(pod, container) ? tt_strdup(name) : tt_sprintf("%s.%s", name, parts_text(container, "name", ""));
 }
 
 /* ---- command --------------------------------------------------------------------------------------------------------------- */
@@ -95,7 +90,7 @@ static tt_status_t s_command(const start_t *self, const environment_t *environme
     if (json_array_size(command) == 0 && !self->tutti)
         return tt_err(TT_UNSUPPORTED,
             "container %s has no command: what its image would run is not known on this machine",
-            s_text(self->container, "name"));
+            parts_text(self->container, "name", ""));
     const bool own = s_is_own(self);
     char **words = s_strings(command, environment, own ? 1 : 0), **more = s_strings(args, environment, 0);
     if (own)
@@ -174,7 +169,7 @@ static tt_status_t s_view(
         s_bundled(&volumes);
     else if (s_is_own(self))
         s_stand_ins(&volumes, environment);
-    const char *pod = s_text(json_object_get(self->pod, "metadata"), "name");
+    const char *pod = parts_text(json_object_get(self->pod, "metadata"), "name", "");
     const char *dir = json_string_value(json_object_get(self->container, "workingDir"));
     char *scratch = place_folder(self->place, "pods/%s/%s", pod, name);
     const view_want_t want = {.mounts = volumes.mounts,

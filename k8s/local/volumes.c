@@ -14,6 +14,7 @@
 #include "common/base/mem.h"
 #include "common/job/job.h"
 #include "k8s/api/base64.h"
+#include "k8s/front/object.h"
 
 typedef struct {
     place_t *place;
@@ -21,15 +22,9 @@ typedef struct {
     const char *name; /* of the volume */
 } volume_t;
 
-static const char *s_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static const char *s_pod_name(const volume_t *self)
 {
-    return s_text(json_object_get(self->pod, "metadata"), "name");
+    return parts_text(json_object_get(self->pod, "metadata"), "name", "");
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------------------------------------- */
@@ -47,7 +42,7 @@ static char *s_memory(const json_t *empty)
 static tt_status_t s_empty(const volume_t *self, char **source, char **tmpfs, bool alone)
 {
     const json_t *empty = json_object_get(self->volume, "emptyDir");
-    const bool memory = strcmp(s_text(empty, "medium"), "Memory") == 0;
+    const bool memory = strcmp(parts_text(empty, "medium", ""), "Memory") == 0;
     if (memory && self->place->kind && alone)
         *tmpfs = s_memory(empty);
     *source = place_folder(self->place, "pods/%s/volumes/%s", s_pod_name(self), self->name);
@@ -79,7 +74,7 @@ static tt_status_t s_touch(const char *path)
 static tt_status_t s_host(const volume_t *self, char **source)
 {
     const json_t *host = json_object_get(self->volume, "hostPath");
-    const char *path = s_text(host, "path"), *type = s_text(host, "type");
+    const char *path = parts_text(host, "path", ""), *type = parts_text(host, "type", "");
     if (path[0] != '/')
         return tt_err(TT_INVALID, "volume %s: hostPath.path '%s' is not absolute", self->name, path);
     if (strcmp(type, "FileOrCreate") == 0)
@@ -180,8 +175,8 @@ static tt_status_t s_write_items(const shown_t *self)
 {
     size_t i;
     json_t *item;
-    json_array_foreach(self->items, i, item)
-        TT_TRY(s_write_key(self, s_text(item, "key"), s_text(item, "path"), s_mode(item, "mode", self->mode)));
+    json_array_foreach(self->items, i, item) TT_TRY(
+        s_write_key(self, parts_text(item, "key", ""), parts_text(item, "path", ""), s_mode(item, "mode", self->mode)));
     return TT_OK;
 }
 
@@ -230,7 +225,7 @@ static bool s_is_alone(const json_t *pod, const char *name)
         {
             json_array_foreach(json_object_get(container, "volumeMounts"), k, mount)
             {
-                count += strcmp(s_text(mount, "name"), name) == 0;
+                count += strcmp(parts_text(mount, "name", ""), name) == 0;
             }
         }
     return count == 1;
@@ -244,11 +239,11 @@ static tt_status_t s_source(const volume_t *self, char **source, char **tmpfs, b
     if (json_object_get(volume, "hostPath"))
         return s_host(self, source);
     if (config)
-        return s_object(self, source, "ConfigMap", s_text(config, "name"));
+        return s_object(self, source, "ConfigMap", parts_text(config, "name", ""));
     if (secret)
-        return s_object(self, source, "Secret", s_text(secret, "secretName"));
+        return s_object(self, source, "Secret", parts_text(secret, "secretName", ""));
     if (claim) {
-        *source = place_folder(self->place, "claims/%s", s_text(claim, "claimName"));
+        *source = place_folder(self->place, "claims/%s", parts_text(claim, "claimName", ""));
         return TT_OK;
     }
     if (json_object_get(volume, "emptyDir") || json_object_size(volume) == 1)
@@ -261,14 +256,7 @@ static tt_status_t s_source(const volume_t *self, char **source, char **tmpfs, b
 
 static json_t *s_find(const json_t *pod, const char *name)
 {
-    size_t i;
-    json_t *volume;
-    json_array_foreach(json_object_get(json_object_get(pod, "spec"), "volumes"), i, volume)
-    {
-        if (strcmp(s_text(volume, "name"), name) == 0)
-            return volume;
-    }
-    return NULL;
+    return parts_named(json_object_get(json_object_get(pod, "spec"), "volumes"), "name", name);
 }
 
 static void s_append(volumes_t *self, view_mount_t mount)
@@ -279,8 +267,8 @@ static void s_append(volumes_t *self, view_mount_t mount)
 
 static tt_status_t s_add(volumes_t *out, place_t *place, const json_t *pod, const json_t *mount)
 {
-    const volume_t volume = {place, pod, s_find(pod, s_text(mount, "name")), s_text(mount, "name")};
-    const char *sub = s_text(mount, "subPath");
+    const volume_t volume = {place, pod, s_find(pod, parts_text(mount, "name", "")), parts_text(mount, "name", "")};
+    const char *sub = parts_text(mount, "subPath", "");
     char *source = NULL, *tmpfs = NULL;
     if (!volume.volume)
         return tt_err(TT_NOT_FOUND, "volumeMount %s: the pod has no such volume", volume.name);
@@ -298,7 +286,7 @@ static tt_status_t s_add(volumes_t *out, place_t *place, const json_t *pod, cons
         }
     }
     s_append(out, (view_mount_t){.source = source,
-                      .target = tt_strdup(s_text(mount, "mountPath")),
+                      .target = tt_strdup(parts_text(mount, "mountPath", "")),
                       .tmpfs = tmpfs,
                       .read_only = json_is_true(json_object_get(mount, "readOnly"))});
     return TT_OK;
