@@ -12,7 +12,7 @@
 #include "common/http/server.h"
 #include "common/http/token.h"
 #include "controller/guard.h"
-#include "elasticdl/query.h"
+#include "common/http/query.h"
 #include "elasticdl/reply.h"
 #define TT_LOG_COMPONENT "agent"
 #include "common/base/log.h"
@@ -64,7 +64,7 @@ static void s_answer_waiters(agent_t *self, bool all)
 static tt_status_t s_number(int *out, const char *query, const char *name, int max)
 {
     char text[16], *end = NULL;
-    const tt_status_t status = query_get(text, sizeof text, query, name);
+    const tt_status_t status = tt_query_get(text, sizeof text, query, name);
     if (status != TT_OK)
         return status == TT_NOT_FOUND ? TT_OK : status;
     const long value = strtol(text, &end, 10);

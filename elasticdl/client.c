@@ -102,7 +102,7 @@ static tt_status_t s_ask(elasticdl_client_t *self, const char *path, json_t **ou
 tt_status_t elasticdl_client_create(elasticdl_client_t *self, const elasticdl_request_t *request, json_t **task)
 {
     char query[ELASTICDL_QUERY];
-    TT_TRY(elasticdl_request_write(query, request));
+    elasticdl_request_write(query, request);
     char *path = tt_sprintf("/create?%s&answer=json", query);
     const tt_status_t status = s_ask(self, path, task);
     free(path);

@@ -9,6 +9,7 @@
 #include "k8s/front/object.h"
 #define TT_LOG_COMPONENT "master"
 #include "common/base/log.h"
+#include "common/http/query.h"
 
 enum { TIMEOUT_MS = 10000 };
 
@@ -26,7 +27,7 @@ static tt_status_t s_call(edl_kube_t *self, const char *method, const char *path
 /*  group: "/api/v1"; caller frees. */
 static char *s_path(const edl_kube_t *self, const char *group, const char *rest)
 {
-    char *space = kube_escape(self->config->namespace_);
+    char *space = tt_query_escape(self->config->namespace_);
     char *path = tt_sprintf("%s/namespaces/%s/%s", group, space, rest);
     free(space);
     return path;
@@ -83,7 +84,7 @@ static tt_status_t s_token(edl_kube_t *self)
 
 static tt_status_t s_own_image(edl_kube_t *self, const char *pod)
 {
-    char *name = kube_escape(pod), *rest = tt_sprintf("pods/%s", name), *path = s_path(self, "/api/v1", rest);
+    char *name = tt_query_escape(pod), *rest = tt_sprintf("pods/%s", name), *path = s_path(self, "/api/v1", rest);
     json_t *object = NULL;
     const tt_status_t status = s_call(self, "GET", path, NULL, &object);
     const json_t *first = json_array_get(parts_array(parts_object(object, "spec"), "containers"), 0);

@@ -9,7 +9,7 @@
 #include "common/base/signals.h"
 #include "common/http/server.h"
 #include "controller/guard.h"
-#include "elasticdl/query.h"
+#include "common/http/query.h"
 #include "elasticdl/reply.h"
 #include "elasticdl/tasks.h"
 #define TT_LOG_COMPONENT "master"
@@ -50,11 +50,11 @@ static tt_status_t s_by_name(const master_t *self, edl_task_t **out, const char 
 static tt_status_t s_task(const master_t *self, edl_task_t **out, const char *query)
 {
     char text[ELASTICDL_NAME];
-    tt_status_t status = query_get(text, sizeof text, query, "id");
+    tt_status_t status = tt_query_get(text, sizeof text, query, "id");
     if (status == TT_OK)
         return s_by_id(self, out, text);
     if (status == TT_NOT_FOUND)
-        status = query_get(text, sizeof text, query, "name");
+        status = tt_query_get(text, sizeof text, query, "name");
     if (status == TT_OK)
         return s_by_name(self, out, text);
     return status == TT_NOT_FOUND ? tt_err(TT_INVALID, "id or name is missing") : status;
@@ -71,7 +71,7 @@ static tt_status_t s_create(master_t *self, const tt_server_request_t *request)
     if (self->stopping)
         return tt_err(TT_UNAVAILABLE, "the master ends");
     TT_TRY(edl_tasks_create(self->tasks, &wanted, &task));
-    if (query_get(answer, sizeof answer, request->query, "answer") == TT_OK && strcmp(answer, "json") == 0)
+    if (tt_query_get(answer, sizeof answer, request->query, "answer") == TT_OK && strcmp(answer, "json") == 0)
         reply_json(self->server, request->id, 200, edl_task_status(task));
     else
         reply_text(self->server, request->id, 200, "OK");
@@ -115,7 +115,7 @@ static tt_status_t s_logs(master_t *self, const tt_server_request_t *request)
     int fd = -1;
     struct stat info;
     TT_TRY(s_task(self, &task, request->query));
-    const tt_status_t status = query_get(member, sizeof member, request->query, "member");
+    const tt_status_t status = tt_query_get(member, sizeof member, request->query, "member");
     if (status != TT_OK || edl_task_member_find(task, member) < 0)
         return tt_err(status == TT_OK ? TT_NOT_FOUND : TT_INVALID,
             "member: expected one of the task's, ps-0 or worker-0 and so on");

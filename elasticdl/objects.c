@@ -139,8 +139,7 @@ json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_typ
     char name[EDL_SET_NAME], query[ELASTICDL_QUERY];
     const int count = type == ELASTICDL_PS ? task->request.ps : task->request.workers;
     s_name(name, task, type);
-    const tt_status_t status = elasticdl_request_write(query, &task->request);
-    TT_CHECK(status == TT_OK);
+    elasticdl_request_write(query, &task->request);
     json_t *metadata = json_pack("{s:s, s:s, s:o, s:{s:s}}", "name", name, "namespace", self->namespace_, "labels",
         s_labels(task, type), "annotations", EDL_NOTE_REQUEST, query);
     json_t *spec = json_pack("{s:i, s:s, s:s, s:{s:o}, s:{s:{s:o}, s:o}}", "replicas", count, "serviceName", name,

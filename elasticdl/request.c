@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "elasticdl/query.h"
+#include "common/http/query.h"
 
 static const char *const s_strategies[] = {
     [ELASTICDL_ALL_REDUCE] = "AllReduce",
@@ -52,7 +52,7 @@ tt_status_t elasticdl_request_check(const elasticdl_request_t *self)
 /*  A parameter that must be there. */
 static tt_status_t s_required(char *out, size_t size, const char *query, const char *name)
 {
-    const tt_status_t status = query_get(out, size, query, name);
+    const tt_status_t status = tt_query_get(out, size, query, name);
     return status == TT_NOT_FOUND ? tt_err(TT_INVALID, "%s is missing", name) : status;
 }
 
@@ -70,7 +70,7 @@ static tt_status_t s_count(int *out, const char *query, const char *name, int mi
 
 static tt_status_t s_optional(char *out, size_t size, const char *query, const char *name, const char *otherwise)
 {
-    const tt_status_t status = query_get(out, size, query, name);
+    const tt_status_t status = tt_query_get(out, size, query, name);
     if (status != TT_NOT_FOUND)
         return status;
     snprintf(out, size, "%s", otherwise);
@@ -93,11 +93,10 @@ tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query)
     return TT_OK;
 }
 
-tt_status_t elasticdl_request_write(char out[ELASTICDL_QUERY], const elasticdl_request_t *self)
+void elasticdl_request_write(char out[ELASTICDL_QUERY], const elasticdl_request_t *self)
 {
-    char image[3 * ELASTICDL_IMAGE];
-    TT_TRY(query_escape(image, sizeof image, self->image));
+    char *image = tt_query_escape(self->image);
     snprintf(out, ELASTICDL_QUERY, "strategy=%s&n_worker=%d&n_ps=%d&img=%s&name=%s",
         elasticdl_strategy_name(self->strategy), self->workers, self->ps, image, self->name);
-    return TT_OK;
+    free(image);
 }

@@ -28,7 +28,7 @@ typedef struct {
 /*  TT_INVALID: the words say which parameter, and what it may be. */
 tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query);
 /*  The query that elasticdl_request_read reads as this. */
-tt_status_t elasticdl_request_write(char out[ELASTICDL_QUERY], const elasticdl_request_t *self);
+void elasticdl_request_write(char out[ELASTICDL_QUERY], const elasticdl_request_t *self);
 
 /*  "AllReduce", "ParameterServer". */
 const char *elasticdl_strategy_name(elasticdl_strategy_t strategy);

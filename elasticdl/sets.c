@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 #define TT_LOG_COMPONENT "master"
 #include "common/base/log.h"
+#include "common/http/query.h"
 
 enum { TIMEOUT_MS = 10000, AGAIN_MS = 1000, LOOK_SOON_MS = 300, LOOK_MS = 3000 };
 
@@ -34,7 +35,7 @@ void edl_sets_new(edl_sets_t **self_p, kube_client_t *client, const edl_objects_
     self->objects = objects;
     self->clock = tt_clock_or_real(clock);
     self->looked_ms = -LOOK_MS;
-    char *space = kube_escape(objects->namespace_);
+    char *space = tt_query_escape(objects->namespace_);
     self->set_path = tt_sprintf("/apis/apps/v1/namespaces/%s/statefulsets", space);
     self->service_path = tt_sprintf("/api/v1/namespaces/%s/services", space);
     self->pod_path = tt_sprintf("/api/v1/namespaces/%s/pods?labelSelector=" EDL_LABEL, space);

@@ -10,6 +10,7 @@
 #include "k8s/api/client.h"
 #define TT_LOG_COMPONENT "cluster"
 #include "common/base/log.h"
+#include "common/http/query.h"
 
 #define LABEL_REGISTRY "tutti-tasks"
 #define LABEL_JOB      "tutti-job"
@@ -390,7 +391,7 @@ static tt_status_t s_open(cluster_t *self, const cluster_opts_t *opts)
     TT_TRY(tt_reactor_new(&self->loop, NULL));
     TT_TRY(kube_client_new(
         &self->client, self->loop, self->config, &(kube_client_opts_t){.agent = "tutti-task/" TT_VERSION}));
-    char *space = kube_escape(self->config->namespace_), *name = kube_escape(opts->claim);
+    char *space = tt_query_escape(self->config->namespace_), *name = tt_query_escape(opts->claim);
     char *claim = tt_sprintf("/api/v1/namespaces/%s/persistentvolumeclaims/%s", space, name);
     self->jobs = tt_sprintf("/apis/batch/v1/namespaces/%s/jobs", space);
     self->pods_path = tt_sprintf("/api/v1/namespaces/%s/pods", space);

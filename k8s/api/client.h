@@ -96,6 +96,3 @@ const char *kube_client_host(const kube_client_t *self, size_t *size);
  *  Not from within a handler. TT_NOT_FOUND 404, TT_EXISTS 409, TT_DENIED 401/403, TT_INVALID other 4xx, TT_UNAVAILABLE
  *  5xx or none. */
 tt_status_t kube_client_call(kube_client_t *self, const kube_request_t *request, char **body);
-
-/*  "default/x y" -> percent-encoded, for path segments and query values. Caller frees. */
-char *kube_escape(const char *text);

@@ -7,6 +7,7 @@
 #include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/http/query.h"
 #include "k8s/api/store_fill.h"
 
 enum {
@@ -114,7 +115,7 @@ static void s_on_page(void *ctx, const kube_reply_t *reply);
 
 static void s_page(kube_reflector_t *self)
 {
-    char *token = self->more ? kube_escape(self->more) : NULL;
+    char *token = self->more ? tt_query_escape(self->more) : NULL;
     char *path = tt_sprintf("%slimit=%d%s%s", self->base, self->page, token ? "&continue=" : "", token ? token : "");
     free(token);
     s_stream(self, KUBE_SCAN_LIST, s_on_item, path, LIST_SILENCE_MS, s_on_page);
@@ -284,8 +285,8 @@ static void s_watch(void *ctx)
 
 static char *s_base(const kube_reflector_opts_t *opts)
 {
-    char *label = opts->label_selector ? kube_escape(opts->label_selector) : NULL;
-    char *field = opts->field_selector ? kube_escape(opts->field_selector) : NULL;
+    char *label = opts->label_selector ? tt_query_escape(opts->label_selector) : NULL;
+    char *field = opts->field_selector ? tt_query_escape(opts->field_selector) : NULL;
     char *base = tt_sprintf("%s?%s%s%s%s%s%s", opts->path, label ? "labelSelector=" : "", label ? label : "",
         label ? "&" : "", field ? "fieldSelector=" : "", field ? field : "", field ? "&" : "");
     free(label);

@@ -45,21 +45,3 @@ void kube_reply_words(kube_reply_t *reply)
     s_copy(reply->text, sizeof reply->text, text);
     free(text);
 }
-
-char *kube_escape(const char *text)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    char *out = tt_new0(tt_add(tt_mul(3, strlen(text)), 1)), *at = out;
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        const bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-                           strchr("-._~", *c); /* RFC 3986, unreserved */
-        if (plain) {
-            *at++ = (char)*c;
-            continue;
-        }
-        *at++ = '%';
-        *at++ = digits[*c >> 4];
-        *at++ = digits[*c & 15];
-    }
-    return out;
-}

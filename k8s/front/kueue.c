@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/http/query.h"
 #include "k8s/front/entry.h"
 
 enum { MESSAGE_MAX = 32768, FLAVORS_MAX = 64 };
@@ -109,7 +110,7 @@ char *kueue_class_path(const json_t *workload, const json_t *whole)
 {
     const json_t *labels = parts_object(parts_object(whole, "metadata"), "labels");
     const char *own = parts_text(labels, CLASS_LABEL, ""), *name = *own ? own : s_pod_class(workload);
-    char *escaped = kube_escape(name), *path = NULL;
+    char *escaped = tt_query_escape(name), *path = NULL;
     if (*name)
         path = tt_sprintf("%s/%s",
             *own ? KUEUE_PATH "/workloadpriorityclasses" : "/apis/scheduling.k8s.io/v1/priorityclasses", escaped);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/http/query.h"
 #include "k8s/api/dump.h"
 #include "k8s/front/kueue.h"
 #include "k8s/operator/parts.h"
@@ -457,7 +458,7 @@ static void s_next_flavor(errand_t *self)
         errand_end(self, TT_OK);
         return;
     }
-    char *escaped = kube_escape(name), *path = tt_sprintf(FLAVORS_PATH "/%s", escaped);
+    char *escaped = tt_query_escape(name), *path = tt_sprintf(FLAVORS_PATH "/%s", escaped);
     errand_send(self, (kube_request_t){.method = "GET"}, path, s_on_flavor);
     free(escaped);
     free(path);

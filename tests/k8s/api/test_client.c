@@ -130,14 +130,6 @@ static void test_long_answers(void **state)
     assert_int_equal(fixture_code(f, &big, "longer than the 299999 bytes"), 0);
 }
 
-static void test_escape(void **state)
-{
-    (void)state;
-    char *text = kube_escape("a/b c=d,e!~_-.%\xc3\xa9");
-    assert_string_equal(text, "a%2Fb%20c%3Dd%2Ce%21~_-.%25%C3%A9");
-    free(text);
-}
-
 /* ---- busy, slow and broken servers ------------------------------------------------------------------------------- */
 
 /* Wait with a clock that runs a hundred times as fast. */
@@ -422,7 +414,6 @@ int main(void)
         FIXTURE_TEST(test_no_url),
         FIXTURE_TEST(test_words),
         FIXTURE_TEST(test_long_answers),
-        FIXTURE_TEST(test_escape),
         FIXTURE_TEST(test_retry_after),
         FIXTURE_TEST(test_deadlines),
         FIXTURE_TEST(test_waiting_for_a_turn_is_no_failure),
