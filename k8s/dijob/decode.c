@@ -6,39 +6,16 @@
 #include "common/config/config.h"
 #include "k8s/dijob/parts.h"
 #include "k8s/front/kueue.h"
+#include "k8s/front/spec.h"
 
 enum { JOB_NAME_MAX = 45, TASK_AND_JOB_MAX = 57, TASKS_MAX = 64, TASKS_BACKOFF_LIMIT = 3, LABEL_MAX = 63 };
 
-/*  The first reason stays. */
-#define REASON(reason, ...)                     \
-    do {                                        \
-        if (!(reason))                          \
-            (reason) = tt_sprintf(__VA_ARGS__); \
-    } while (0)
-#define INVALID(job, ...)  REASON((job)->invalid, __VA_ARGS__)
-#define MISNAMED(job, ...) REASON((job)->misnamed, __VA_ARGS__)
-
-/*  A DNS label; `letter`: begins with one. */
-static bool s_is_label(const char *text, size_t max, bool letter)
-{
-    const size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
-    if (length == 0 || length > max || text[length] || text[0] == '-' || text[length - 1] == '-')
-        return false;
-    return !letter || text[0] > '9';
-}
-
-/*  An absent or null member is no error; one of another type is. */
-static const char *s_text(dijob_t *self, const json_t *spec, const char *key)
-{
-    const json_t *member = json_object_get(spec, key);
-    if (member && !json_is_null(member) && !json_is_string(member))
-        INVALID(self, "spec.%s: expected text", key);
-    return parts_text(spec, key, "");
-}
+#define INVALID(job, ...)  SPEC_WRONG(&(job)->invalid, __VA_ARGS__)
+#define MISNAMED(job, ...) SPEC_WRONG(&(job)->misnamed, __VA_ARGS__)
 
 static void s_clean(dijob_t *self, const json_t *spec)
 {
-    const char *text = s_text(self, spec, "cleanPodPolicy");
+    const char *text = spec_text(&self->invalid, spec, "spec", "cleanPodPolicy");
     if (strcmp(text, "") == 0 || strcmp(text, "Running") == 0)
         self->clean = TT_CLEAN_RUNNING;
     else if (strcmp(text, "All") == 0 || strcmp(text, "ALL") == 0)
@@ -52,7 +29,7 @@ static void s_clean(dijob_t *self, const json_t *spec)
 /*  One of two words, or nothing. */
 static bool s_choice(dijob_t *self, const json_t *spec, const char *key, const char *plain, const char *special)
 {
-    const char *text = s_text(self, spec, key);
+    const char *text = spec_text(&self->invalid, spec, "spec", key);
     if (strcmp(text, special) == 0)
         return true;
     if (*text && strcmp(text, plain) != 0)
@@ -76,17 +53,6 @@ static bool s_template_ok(dijob_t *self, const json_t *holder, const char *where
             INVALID(self, "expected %s.template.spec.containers[%zu].name", where, i);
     }
     return containers != NULL;
-}
-
-/*  otherwise = it is not given. */
-static int64_t s_count(dijob_t *self, const json_t *holder, const char *where, const char *key, int64_t otherwise,
-    int64_t min, int64_t max)
-{
-    bool bad = false;
-    parts_int(holder, key, min, max, &otherwise, &bad);
-    if (bad)
-        INVALID(self, "%s.%s: expected a number from %lld to %lld", where, key, (long long)min, (long long)max);
-    return otherwise;
 }
 
 /*  In the schema's words. */
@@ -119,11 +85,11 @@ static void s_role(dijob_t *self, const json_t *spec, dijob_role_t role, int64_t
         self->has[role] = s_template_ok(self, holder, where);
     if (most == 0)
         return;
-    self->replicas[role] = s_count(self, holder, where, "replicas", -1, 0, most);
+    self->replicas[role] = spec_number(&self->invalid, holder, where, "replicas", -1, 0, most);
     if (role == DIJOB_AGGREGATOR)
         return;
-    self->least[role] = s_count(self, holder, where, "minReplicas", -1, 0, most);
-    self->most[role] = s_count(self, holder, where, "maxReplicas", 0, 1, most);
+    self->least[role] = spec_number(&self->invalid, holder, where, "minReplicas", -1, 0, most);
+    self->most[role] = spec_number(&self->invalid, holder, where, "maxReplicas", 0, 1, most);
     s_bounds(self, role, where);
 }
 
@@ -156,8 +122,6 @@ static void s_task(dijob_t *self, const json_t *item, size_t index)
     const char *type = parts_text(item, "type", "");
     const char *name = parts_text(item, "name", "");
     char where[32], meant[TT_MEANT_MAX];
-    int64_t replicas = 1;
-    bool bad = false;
     snprintf(where, sizeof where, "spec.tasks[%zu]", index);
     const bool anonymous = !*name && strcmp(type, "none") == 0;
     if (!*name)
@@ -169,15 +133,12 @@ static void s_task(dijob_t *self, const json_t *item, size_t index)
             tt_meant(meant, type, "learner|collector|evaluator|none"));
     else if (anonymous)
         INVALID(self, "%s: a task of type none must have a name", where);
-    else if (!s_is_label(name, LABEL_MAX, false))
+    else if (!spec_is_label(name, LABEL_MAX, false))
         INVALID(self, "%s.name: '%.80s' is not made of lower case letters, digits and dashes", where, name);
     else if (strlen(name) + strlen(self->meta.name) > TASK_AND_JOB_MAX)
         MISNAMED(self, "Invalid task name %s, together with the job's name it has more than %d characters", name,
             TASK_AND_JOB_MAX);
-    parts_int(item, "replicas", 1, 4096, &replicas, &bad);
-    if (bad)
-        INVALID(self, "%s.replicas: expected a number from 1 to 4096", where);
-    task->replicas = (uint32_t)replicas;
+    task->replicas = (uint32_t)spec_number(&self->invalid, item, where, "replicas", 1, 1, 4096);
     s_template_ok(self, item, where);
 }
 
@@ -244,19 +205,9 @@ static void s_volumes(dijob_t *self, const json_t *spec)
 /*  What batch/v1's Job calls the same. Nobody is left to do it where the job's own coordinator is what ends. */
 static void s_batch(dijob_t *self, const json_t *spec)
 {
-    bool bad = false;
-    const json_t *suspend = json_object_get(spec, "suspend");
-    self->deadline_s = self->ttl_s = -1;
-    parts_int(spec, "activeDeadlineSeconds", 1, INT32_MAX, &self->deadline_s, &bad);
-    if (bad)
-        INVALID(self, "spec.activeDeadlineSeconds: expected a number from 1 to %d", INT32_MAX);
-    bad = false;
-    parts_int(spec, "ttlSecondsAfterFinished", 0, INT32_MAX, &self->ttl_s, &bad);
-    if (bad)
-        INVALID(self, "spec.ttlSecondsAfterFinished: expected a number from 0 to %d", INT32_MAX);
-    if (suspend && !json_is_null(suspend) && !json_is_boolean(suspend))
-        INVALID(self, "spec.suspend: expected true or false");
-    self->suspend = json_is_true(suspend);
+    self->deadline_s = spec_number(&self->invalid, spec, "spec", "activeDeadlineSeconds", -1, 1, INT32_MAX);
+    self->ttl_s = spec_number(&self->invalid, spec, "spec", "ttlSecondsAfterFinished", -1, 0, INT32_MAX);
+    self->suspend = spec_flag(&self->invalid, spec, "spec", "suspend");
     if (self->embedded && (self->suspend || self->deadline_s >= 0 || self->ttl_s >= 0))
         INVALID(self, "spec.suspend, spec.activeDeadlineSeconds and spec.ttlSecondsAfterFinished need an operator, and "
                       "spec.managedBy is coordinator");
@@ -264,8 +215,7 @@ static void s_batch(dijob_t *self, const json_t *spec)
 
 static void s_spec(dijob_t *self, const json_t *spec)
 {
-    bool bad = false;
-    if (!s_is_label(self->meta.name, JOB_NAME_MAX, true))
+    if (!spec_is_label(self->meta.name, JOB_NAME_MAX, true))
         MISNAMED(self,
             "Invalid name %s, expected at most %d lower case letters, digits and dashes, a letter first and no dash "
             "last",
@@ -274,17 +224,15 @@ static void s_spec(dijob_t *self, const json_t *spec)
     self->tutti = s_choice(self, spec, "engine", "di-engine", "tutti");
     self->embedded = s_choice(self, spec, "managedBy", "operator", "coordinator");
     s_choice(self, spec, "priority", "normal", "high");
-    s_text(self, spec, "group");
-    s_text(self, spec, "priorityClassName");
+    spec_text(&self->invalid, spec, "spec", "group");
+    spec_text(&self->invalid, spec, "spec", "priorityClassName");
     s_batch(self, spec);
     s_volumes(self, spec);
     self->preemptible = json_is_true(json_object_get(spec, "preemptible"));
     const json_t *tasks = json_object_get(spec, "tasks");
     const bool by_tasks = tasks && !json_is_null(tasks);
-    self->backoff_limit = by_tasks ? TASKS_BACKOFF_LIMIT : -1;
-    parts_int(spec, "backoffLimit", 0, INT32_MAX, &self->backoff_limit, &bad);
-    if (bad)
-        INVALID(self, "spec.backoffLimit: expected a number from 0 on");
+    self->backoff_limit =
+        spec_number(&self->invalid, spec, "spec", "backoffLimit", by_tasks ? TASKS_BACKOFF_LIMIT : -1, 0, INT32_MAX);
     if (by_tasks)
         s_tasks(self, spec);
     else
@@ -340,10 +288,8 @@ tt_status_t dijob_from_json(dijob_t **out, const json_t *object)
 
 tt_status_t dijob_decode(dijob_t **out, const char *json, size_t size)
 {
-    json_error_t error;
-    json_t *object = json_loadb(json, size, JSON_REJECT_DUPLICATES, &error);
-    if (!object)
-        return tt_err(TT_DATA, "a DIJob's JSON, byte %d: %s", error.position, error.text);
+    json_t *object = NULL;
+    TT_TRY(spec_load(&object, "a DIJob", json, size));
     const tt_status_t status = dijob_from_json(out, object);
     json_decref(object);
     return status;
@@ -364,7 +310,7 @@ void dijob_destroy(dijob_t **self_p)
     free(self->status);
     free(self->invalid);
     free(self->misnamed);
-    parts_meta_clear(&self->meta);
+    kube_meta_clear(&self->meta);
     free(self);
     *self_p = NULL;
 }

@@ -46,12 +46,6 @@ size_t planner_find(const planner_t *self, const char *name)
     return self->names.names[at] ? self->names.values[at] : self->view->pod_count;
 }
 
-bool planner_may_serve(const char *name)
-{
-    const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-    return !name[length] && length > 0 && length <= 63 && name[0] >= 'a' && name[length - 1] != '-';
-}
-
 bool planner_stays(const planner_t *self, size_t pod)
 {
     return !self->pods[pod]->deleting && !self->going[pod];

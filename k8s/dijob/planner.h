@@ -56,8 +56,6 @@ void planner_delete(planner_t *self, size_t pod, int grace_s);
 void planner_curve(planner_t *self);
 /*  Index of a pod by name; pod_count = none. */
 size_t planner_find(const planner_t *self, const char *name);
-/*  Can a service have it (a DNS label of RFC 1035)? Pods may have names that no service can have. */
-bool planner_may_serve(const char *name);
 /*  Neither on its way out nor put there by this plan. */
 bool planner_stays(const planner_t *self, size_t pod);
 

@@ -4,11 +4,19 @@
 #include "common/base/mem.h"
 #include "k8s/dijob/parts.h"
 #include "k8s/front/kueue.h"
+#include "k8s/front/spec.h"
 
 enum {
     FAILED_KEPT = 3, /* newest failed pods of a role that are kept for reading */
-    EXIT_TERMINATED = 143
+    EXIT_TERMINATED = 143,
+    LABEL_MAX = 63
 };
+
+/*  A service's name is a label; pods may have names that no service can have. */
+static bool s_may_serve(const char *name)
+{
+    return spec_is_label(name, LABEL_MAX, true);
+}
 
 bool rules_by_tasks(const dijob_t *job)
 {
@@ -117,7 +125,7 @@ static void s_rules(rules_t *self, const planner_t *planner)
         .clean_gently = late,
         .suspend = job->suspend || plan_waits(planner),
         .serve = tasks ? TT_SERVE_JOB : TT_SERVE_REPLICA,
-        .servable = planner_may_serve(self->service),
+        .servable = s_may_serve(self->service),
         .whole = tasks && job->preemptible,
         .hold = job->tutti && !(planner->view->made & 1u << DIJOB_CURVE), /* pods mount the secret */
         .watch_only = job->invalid != NULL};
@@ -161,7 +169,7 @@ tt_replica_t rules_replica(const dijob_pod_t *pod)
         .ready = pod->ready,
         .runs = (pod->phase == POD_RUNNING || pod->phase == POD_PENDING) && !pod->stuck,
         .over = pod->phase == POD_FAILED,
-        .servable = planner_may_serve(pod->meta.name),
+        .servable = s_may_serve(pod->meta.name),
         .exit_code = pod->last_exit,
         .reshapes = pod->reschedules,
         .created_s = pod->created_s,

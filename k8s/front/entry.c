@@ -50,7 +50,7 @@ static void *s_pack(
     char *at = s_take(block, block + size, common, common_count);
     if (own_count)
         s_take(block, at, own, own_count);
-    parts_meta_clear(loose);
+    kube_meta_clear(loose);
     return block;
 }
 

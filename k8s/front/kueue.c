@@ -244,7 +244,7 @@ void kueue_destroy(kueue_t **self_p)
     free(self->words);
     free(self->kind);
     free(self->job);
-    parts_meta_clear(&self->meta);
+    kube_meta_clear(&self->meta);
     free(self);
     *self_p = NULL;
 }

@@ -72,13 +72,6 @@ tt_status_t parts_meta(kube_meta_t *meta, const json_t *metadata)
     return TT_OK;
 }
 
-void parts_meta_clear(kube_meta_t *meta)
-{
-    free(meta->namespace_);
-    free(meta->name);
-    *meta = (kube_meta_t){0};
-}
-
 json_t *parts_controller(const json_t *metadata)
 {
     size_t i;

@@ -25,7 +25,6 @@ json_t *parts_named(const json_t *array, const char *key, const char *value);
 int64_t parts_time(const char *text);
 /*  metadata -> meta. TT_DATA: no name, or something of a wrong type or size. */
 tt_status_t parts_meta(kube_meta_t *meta, const json_t *metadata);
-void parts_meta_clear(kube_meta_t *meta);
 /*  The owner reference with controller: true; NULL. */
 json_t *parts_controller(const json_t *metadata);
 /*  metadata.name etc. of a job's JSON, never NULL ("" / "default"). */

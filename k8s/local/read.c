@@ -13,7 +13,7 @@
 #include "k8s/local/local.h"
 #include "k8s/local/needs.h"
 #include "k8s/local/volumes.h"
-#include "k8s/front/object.h"
+#include "k8s/front/spec.h"
 
 typedef struct {
     manifest_t *manifest;
@@ -82,24 +82,27 @@ static void s_say_unused(const reader_t *self, local_say_fn say, void *ctx)
 
 /* ---- names: files and folders are made of them ------------------------------------------------------------------------------ */
 
-/*  RFC 1123 in lower case: letters, digits and dashes, none of those at an end; dots between such parts where `dots`. What
- *  Kubernetes asks of names of containers and volumes (a label, 63), and of objects (a subdomain, 253). */
-static bool s_is_name(const char *name, size_t most, bool dots)
+/*  What Kubernetes asks of names of objects: labels with dots between them, however long each is. */
+static bool s_is_subdomain(const char *name)
 {
-    const size_t length = strlen(name);
-    for (size_t i = 0; i < length; i++) {
-        const char c = name[i];
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        const bool inside = i > 0 && i + 1 < length && name[i - 1] != '.' && name[i + 1] != '.';
-        if (!plain && !(inside && (c == '-' || (dots && c == '.'))))
+    enum { MOST = 253 };
+    char label[MOST + 1];
+    if (strlen(name) > MOST)
+        return false;
+    for (const char *at = name;; at++) {
+        const size_t size = strcspn(at, ".");
+        snprintf(label, sizeof label, "%.*s", (int)size, at);
+        if (!spec_is_label(label, MOST, false))
             return false;
+        at += size;
+        if (!*at)
+            return true;
     }
-    return length > 0 && length <= most;
 }
 
 static tt_status_t s_label(const reader_t *self, const char *at, const char *name)
 {
-    if (s_is_name(name, 63, false))
+    if (spec_is_label(name, 63, false))
         return TT_OK;
     return WRONG(
         self, at, "'%.80s': expected at most 63 lower case letters, digits and dashes, no dash at an end", name);
@@ -107,7 +110,7 @@ static tt_status_t s_label(const reader_t *self, const char *at, const char *nam
 
 static tt_status_t s_object_name(const reader_t *self, const char *at, const char *name)
 {
-    if (s_is_name(name, 253, true))
+    if (s_is_subdomain(name))
         return TT_OK;
     return WRONG(
         self, at, "'%.80s': expected lower case letters, digits, dashes and dots, none of these at an end", name);

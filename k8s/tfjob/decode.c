@@ -2,53 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/base/mem.h"
-#include "common/config/config.h"
-#include "k8s/front/object.h"
 #include "k8s/tfjob/decode.h"
-
-size_t tfjob_word(
-    tfjob_t *self, const json_t *holder, const char *where, const char *key, const char *const *words, size_t count)
-{
-    const json_t *member = json_object_get(holder, key);
-    const char *text = parts_text(holder, key, "");
-    if (!member || json_is_null(member))
-        return 0;
-    if (!json_is_string(member)) {
-        INVALID(self, "%s.%s: expected text", where, key);
-        return count;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(words[i], text) == 0)
-            return i;
-    char list[128] = "";
-    const char *near = tt_nearest(text, words, count);
-    for (size_t i = 0, at = 0; i < count && at < sizeof list; i++)
-        if (*words[i])
-            at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", words[i]);
-    INVALID(self, "%s.%s: '%.40s' is none of %s%s%s%s", where, key, text, list, near ? "; did you mean '" : "",
-        near ? near : "", near ? "'?" : "");
-    return count;
-}
-
-int64_t tfjob_number(tfjob_t *self, const json_t *holder, const char *where, const char *key, int64_t otherwise,
-    int64_t min, int64_t max)
-{
-    int64_t value = otherwise;
-    bool bad = false;
-    parts_int(holder, key, min, max, &value, &bad);
-    if (bad)
-        INVALID(self, "%s.%s: expected a number from %lld to %lld", where, key, (long long)min, (long long)max);
-    return value;
-}
-
-static bool s_flag(tfjob_t *self, const json_t *holder, const char *where, const char *key)
-{
-    const json_t *member = json_object_get(holder, key);
-    if (member && !json_is_null(member) && !json_is_boolean(member))
-        INVALID(self, "%s.%s: expected true or false", where, key);
-    return json_is_true(member);
-}
 
 /* ---- replicas ------------------------------------------------------------------------------------------------------------- */
 
@@ -57,7 +11,7 @@ static void s_port(tfjob_t *self, tfjob_replicas_t *type, const json_t *containe
     const json_t *port = parts_named(json_object_get(container, "ports"), "name", TFJOB_PORT);
     char holder[128];
     snprintf(holder, sizeof holder, "%s.template: port " TFJOB_PORT, where);
-    type->port = (uint16_t)tfjob_number(self, port, holder, "containerPort", TFJOB_PORT_NUMBER, 1, 65535);
+    type->port = (uint16_t)spec_number(&self->invalid, port, holder, "containerPort", TFJOB_PORT_NUMBER, 1, 65535);
 }
 
 void tfjob_containers(tfjob_t *self, tfjob_replicas_t *type, const json_t *template_, const char *where)
@@ -87,7 +41,7 @@ static void s_count(tfjob_t *self, tfjob_type_t type, const json_t *holder, cons
 {
     const bool one = type == TFJOB_CHIEF || type == TFJOB_MASTER;
     const int64_t least = type == TFJOB_EVALUATOR ? 0 : 1, most = one ? 1 : TFJOB_REPLICAS_MAX;
-    self->types[type].replicas = (int32_t)tfjob_number(self, holder, where, "replicas", 1, least, most);
+    self->types[type].replicas = (int32_t)spec_number(&self->invalid, holder, where, "replicas", 1, least, most);
 }
 
 static void s_replicas(tfjob_t *self, tfjob_type_t type, const json_t *holder, const char *where)
@@ -99,7 +53,7 @@ static void s_replicas(tfjob_t *self, tfjob_type_t type, const json_t *holder, c
     const json_t *template_ = parts_object(holder, "template");
     replicas->there = true;
     s_count(self, type, holder, where);
-    replicas->restart = restarts[tfjob_word(self, holder, where, "restartPolicy", words, TT_COUNT(words))];
+    replicas->restart = restarts[spec_word(&self->invalid, holder, where, "restartPolicy", words, TT_COUNT(words))];
     if (template_)
         tfjob_containers(self, replicas, template_, where);
     else
@@ -153,7 +107,7 @@ static int64_t s_run_number(tfjob_t *self, const json_t *spec, const char *key)
 {
     const char *where;
     const json_t *holder = s_holder(spec, key, &where);
-    return tfjob_number(self, holder, where, key, -1, 0, INT32_MAX);
+    return spec_number(&self->invalid, holder, where, key, -1, 0, INT32_MAX);
 }
 
 static void s_run_policy(tfjob_t *self, const json_t *spec)
@@ -166,11 +120,11 @@ static void s_run_policy(tfjob_t *self, const json_t *spec)
     if (policy && !json_is_null(policy) && !json_is_object(policy))
         INVALID(self, "spec.runPolicy: expected a mapping");
     const json_t *holder = s_holder(spec, "cleanPodPolicy", &where);
-    self->clean = cleans[tfjob_word(self, holder, where, "cleanPodPolicy", words, TT_COUNT(words))];
+    self->clean = cleans[spec_word(&self->invalid, holder, where, "cleanPodPolicy", words, TT_COUNT(words))];
     self->deadline_s = s_run_number(self, spec, "activeDeadlineSeconds");
     self->ttl_s = s_run_number(self, spec, "ttlSecondsAfterFinished");
     self->backoff_limit = s_run_number(self, spec, "backoffLimit");
-    self->suspend = s_flag(self, parts_object(spec, "runPolicy"), "spec.runPolicy", "suspend");
+    self->suspend = spec_flag(&self->invalid, parts_object(spec, "runPolicy"), "spec.runPolicy", "suspend");
 }
 
 /*  Every replica's name is that of a service, so a DNS label of RFC 1035. */
@@ -205,8 +159,8 @@ static void s_spec(tfjob_t *self, const json_t *object, const json_t *spec)
     s_specs(self, specs);
     s_deciders(self);
     s_run_policy(self, spec);
-    self->all_workers = tfjob_word(self, spec, "spec", "successPolicy", policies, TT_COUNT(policies)) == 1;
-    self->dynamic = s_flag(self, spec, "spec", "enableDynamicWorker");
+    self->all_workers = spec_word(&self->invalid, spec, "spec", "successPolicy", policies, TT_COUNT(policies)) == 1;
+    self->dynamic = spec_flag(&self->invalid, spec, "spec", "enableDynamicWorker");
     self->old_sparse = strcmp(parts_text(notes, "tutti/sparse-cluster-key", ""), "sparseCluster") == 0;
 }
 
@@ -254,10 +208,8 @@ tt_status_t tfjob_from_json(tfjob_t **out, const json_t *object)
 
 tt_status_t tfjob_decode(tfjob_t **out, const char *json, size_t size)
 {
-    json_error_t error;
-    json_t *object = json_loadb(json, size, JSON_REJECT_DUPLICATES, &error);
-    if (!object)
-        return tt_err(TT_DATA, "a TFJob's JSON, byte %d: %s", error.position, error.text);
+    json_t *object = NULL;
+    TT_TRY(spec_load(&object, "a TFJob", json, size));
     const tt_status_t status = tfjob_from_json(out, object);
     json_decref(object);
     return status;
@@ -270,7 +222,7 @@ void tfjob_destroy(tfjob_t **self_p)
         return;
     free(self->status);
     free(self->invalid);
-    parts_meta_clear(&self->meta);
+    kube_meta_clear(&self->meta);
     free(self);
     *self_p = NULL;
 }

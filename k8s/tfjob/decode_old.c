@@ -46,7 +46,7 @@ static void s_template(tfjob_t *self, tfjob_type_t type, const json_t *holder, c
 
 static void s_replicas(tfjob_t *self, const json_t *holder, const char *where)
 {
-    const size_t word = tfjob_word(self, holder, where, "tfReplicaType", s_types, TT_COUNT(s_types));
+    const size_t word = spec_word(&self->invalid, holder, where, "tfReplicaType", s_types, TT_COUNT(s_types));
     const tfjob_type_t type = s_type(word);
     if (type == TFJOB_TYPES)
         return;
@@ -54,10 +54,10 @@ static void s_replicas(tfjob_t *self, const json_t *holder, const char *where)
     if (replicas->there)
         INVALID(self, "%s: there are two of tfReplicaType %s", where, word ? s_types[word] : "MASTER");
     replicas->there = true;
-    replicas->replicas =
-        (int32_t)tfjob_number(self, holder, where, "replicas", 1, 1, type == TFJOB_MASTER ? 1 : TFJOB_REPLICAS_MAX);
+    replicas->replicas = (int32_t)spec_number(
+        &self->invalid, holder, where, "replicas", 1, 1, type == TFJOB_MASTER ? 1 : TFJOB_REPLICAS_MAX);
     s_template(self, type, holder, where);
-    replicas->port = (uint16_t)tfjob_number(self, holder, where, "tfPort", TFJOB_PORT_NUMBER, 1, 65535);
+    replicas->port = (uint16_t)spec_number(&self->invalid, holder, where, "tfPort", TFJOB_PORT_NUMBER, 1, 65535);
 }
 
 static void s_list(tfjob_t *self, const json_t *spec)
@@ -84,9 +84,11 @@ static void s_chief(tfjob_t *self, const json_t *spec)
 {
     static const char where[] = "spec.terminationPolicy.chief";
     const json_t *chief = parts_object(parts_object(spec, "terminationPolicy"), "chief");
-    const tfjob_type_t type = s_type(tfjob_word(self, chief, where, "replicaName", s_types, TT_COUNT(s_types)));
+    const tfjob_type_t type =
+        s_type(spec_word(&self->invalid, chief, where, "replicaName", s_types, TT_COUNT(s_types)));
     self->old.chief = type < TFJOB_TYPES ? type : TFJOB_MASTER;
-    self->old.chief_index = (int32_t)tfjob_number(self, chief, where, "replicaIndex", 0, 0, TFJOB_REPLICAS_MAX - 1);
+    self->old.chief_index =
+        (int32_t)spec_number(&self->invalid, chief, where, "replicaIndex", 0, 0, TFJOB_REPLICAS_MAX - 1);
     const tfjob_replicas_t *replicas = &self->types[self->old.chief];
     if (!replicas->there || self->old.chief_index >= replicas->replicas)
         INVALID(self, "spec.terminationPolicy: there is no %s %d among spec.replicaSpecs to say when the job is done",
@@ -107,11 +109,8 @@ static void s_draw(tfjob_t *self)
 
 static void s_runtime_id(tfjob_t *self, const json_t *spec)
 {
-    const json_t *member = json_object_get(spec, "RuntimeId");
-    const char *text = parts_text(spec, "RuntimeId", "");
+    const char *text = spec_text(&self->invalid, spec, "spec", "RuntimeId");
     const size_t length = strlen(text);
-    if (member && !json_is_null(member) && !json_is_string(member))
-        INVALID(self, "spec.RuntimeId: expected text");
     if (length > TFJOB_RUNTIME_MAX || strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz") != length)
         INVALID(self, "spec.RuntimeId: '%.40s' is not made of at most %d lower case letters and digits", text,
             TFJOB_RUNTIME_MAX);
@@ -129,7 +128,7 @@ static void s_board(tfjob_t *self, const json_t *spec)
     self->old.board = *parts_text(board, "logDir", "") != '\0';
     if (board && !json_is_null(board) && !self->old.board)
         INVALID(self, "%s.logDir: expected a folder", where);
-    tfjob_word(self, board, where, "serviceType", types, TT_COUNT(types));
+    spec_word(&self->invalid, board, where, "serviceType", types, TT_COUNT(types));
 }
 
 /*  All of it is a label's value, and its beginning that of names. */
