@@ -4,7 +4,7 @@
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "k8s/api/yaml_file.h"
+#include "common/config/yaml_tree.h"
 #include "k8s/front/object.h"
 
 enum { RESOURCES_MAX = 64, ENTRIES_MAX = 64, TEXT_MAX = 4096, LABEL_MAX = 63, NAME_MAX_BYTES = 317, KEYS_MAX = 4 };
@@ -70,12 +70,12 @@ static const member_t s_variable[] = {
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
-static const char *s_text(kube_node_t node)
+static const char *s_text(tt_yaml_node_t node)
 {
     return node && node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
 }
 
-static tt_status_t s_unknown(const kube_yaml_t *file, kube_node_t key, const char *const *known)
+static tt_status_t s_unknown(const tt_yaml_t *file, tt_yaml_node_t key, const char *const *known)
 {
     char *names = tt_strdup(known[0]);
     for (size_t i = 1; known[i]; i++) {
@@ -84,53 +84,53 @@ static tt_status_t s_unknown(const kube_yaml_t *file, kube_node_t key, const cha
         names = more;
     }
     const tt_status_t status =
-        kube_yaml_err(file, key, TT_CONFIG, "'%.60s' is no key here; there are: %s", s_text(key), names);
+        tt_yaml_err(file, key, TT_CONFIG, "'%.60s' is no key here; there are: %s", s_text(key), names);
     free(names);
     return status;
 }
 
 /*  Each key is one of these (NULL at their end), and is there once. */
-static tt_status_t s_keys(kube_yaml_t *file, kube_node_t map, const char *const *known)
+static tt_status_t s_keys(tt_yaml_t *file, tt_yaml_node_t map, const char *const *known)
 {
-    kube_node_t key, value;
+    tt_yaml_node_t key, value;
     bool seen[KEYS_MAX] = {0};
-    for (size_t i = 0; (key = kube_yaml_key(file, map, i, &value)) != NULL; i++) {
+    for (size_t i = 0; (key = tt_yaml_key(file, map, i, &value)) != NULL; i++) {
         size_t at = 0;
         while (known[at] && strcmp(known[at], s_text(key)) != 0)
             at++;
         if (!known[at])
             return s_unknown(file, key, known);
         if (seen[at])
-            return kube_yaml_err(file, key, TT_CONFIG, "%s is there twice", known[at]);
+            return tt_yaml_err(file, key, TT_CONFIG, "%s is there twice", known[at]);
         seen[at] = true;
     }
     return TT_OK;
 }
 
-static tt_status_t s_member(kube_yaml_t *file, kube_node_t node, const member_t *member, json_t *out)
+static tt_status_t s_member(tt_yaml_t *file, tt_yaml_node_t node, const member_t *member, json_t *out)
 {
     const char *text = "";
-    TT_TRY(kube_yaml_text(file, node, member->key, &text));
-    kube_node_t at = kube_yaml_get(file, node, member->key);
+    TT_TRY(tt_yaml_text(file, node, member->key, &text));
+    tt_yaml_node_t at = tt_yaml_get(file, node, member->key);
     if (!member->fits(text))
-        return kube_yaml_err(file, at ? at : node, TT_CONFIG, "%s%s%.60s%s: expected %s", member->key,
-            *text ? " '" : "", text, *text ? "'" : " is missing", member->expected);
+        return tt_yaml_err(file, at ? at : node, TT_CONFIG, "%s%s%.60s%s: expected %s", member->key, *text ? " '" : "",
+            text, *text ? "'" : " is missing", member->expected);
     json_t *value = strlen(text) <= TEXT_MAX ? json_string(text) : NULL;
     if (!value)
-        return kube_yaml_err(file, at, TT_CONFIG, "%s: expected at most %d bytes of UTF-8", member->key, TEXT_MAX);
+        return tt_yaml_err(file, at, TT_CONFIG, "%s: expected at most %d bytes of UTF-8", member->key, TEXT_MAX);
     json_object_set_new(out, member->key, value);
     return TT_OK;
 }
 
 /*  A new reference. */
-static tt_status_t s_entry(kube_yaml_t *file, kube_node_t node, const member_t *members, json_t **out)
+static tt_status_t s_entry(tt_yaml_t *file, tt_yaml_node_t node, const member_t *members, json_t **out)
 {
     const char *keys[KEYS_MAX] = {NULL};
     size_t count = 0;
     for (; members[count].key; count++)
         keys[count] = members[count].key;
     if (node->type != YAML_MAPPING_NODE)
-        return kube_yaml_err(file, node, TT_CONFIG, "expected a mapping with %s and %s", keys[0], keys[1]);
+        return tt_yaml_err(file, node, TT_CONFIG, "expected a mapping with %s and %s", keys[0], keys[1]);
     TT_TRY(s_keys(file, node, keys));
     json_t *entry = json_object();
     tt_status_t status = TT_OK;
@@ -150,29 +150,29 @@ static const json_t *s_same(const json_t *list, const char *key, const json_t *e
 }
 
 /*  Volumes, or variables: no two with one name, nor at one path of the container. */
-static tt_status_t s_list(kube_yaml_t *file, kube_node_t node, const char *key, const member_t *members, json_t *out)
+static tt_status_t s_list(tt_yaml_t *file, tt_yaml_node_t node, const char *key, const member_t *members, json_t *out)
 {
-    kube_node_t list = NULL, item;
+    tt_yaml_node_t list = NULL, item;
     json_t *entries = json_array();
     json_object_set_new(out, key, entries);
-    TT_TRY(kube_yaml_list(file, node, key, &list));
-    for (size_t i = 0; (item = kube_yaml_at(file, list, i)) != NULL; i++) {
+    TT_TRY(tt_yaml_list(file, node, key, &list));
+    for (size_t i = 0; (item = tt_yaml_at(file, list, i)) != NULL; i++) {
         json_t *entry = NULL;
         if (i == ENTRIES_MAX)
-            return kube_yaml_err(file, item, TT_CONFIG, "%s: expected at most %d", key, ENTRIES_MAX);
+            return tt_yaml_err(file, item, TT_CONFIG, "%s: expected at most %d", key, ENTRIES_MAX);
         TT_TRY(s_entry(file, item, members, &entry));
         const char *twice = s_same(entries, "name", entry)                                               ? "name"
                             : json_object_get(entry, "mountPath") && s_same(entries, "mountPath", entry) ? "mountPath"
                                                                                                          : NULL;
         json_array_append_new(entries, entry);
         if (twice)
-            return kube_yaml_err(file, item, TT_CONFIG, "%s: another one of the resource has this %s", key, twice);
+            return tt_yaml_err(file, item, TT_CONFIG, "%s: another one of the resource has this %s", key, twice);
     }
     return TT_OK;
 }
 
 /*  A container may ask for two resources, and its pod has one volume of a name. */
-static tt_status_t s_agree(kube_yaml_t *file, kube_node_t at, const json_t *all, const json_t *now)
+static tt_status_t s_agree(tt_yaml_t *file, tt_yaml_node_t at, const json_t *all, const json_t *now)
 {
     const char *name;
     size_t i;
@@ -183,27 +183,26 @@ static tt_status_t s_agree(kube_yaml_t *file, kube_node_t at, const json_t *all,
         {
             const json_t *same = s_same(json_object_get(other, "volumes"), "name", volume);
             if (same && !json_equal(json_object_get(same, "hostPath"), json_object_get(volume, "hostPath")))
-                return kube_yaml_err(file, at, TT_CONFIG,
-                    "volume %s has another hostPath with %s: give it another name", parts_text(volume, "name", ""),
-                    name);
+                return tt_yaml_err(file, at, TT_CONFIG, "volume %s has another hostPath with %s: give it another name",
+                    parts_text(volume, "name", ""), name);
         }
     }
     return TT_OK;
 }
 
-static tt_status_t s_resource(kube_yaml_t *file, kube_node_t key, kube_node_t value, json_t *all)
+static tt_status_t s_resource(tt_yaml_t *file, tt_yaml_node_t key, tt_yaml_node_t value, json_t *all)
 {
     static const char *const keys[] = {"volumes", "envVars", NULL};
     const char *name = s_text(key);
     if (!s_is_resource(name))
-        return kube_yaml_err(
+        return tt_yaml_err(
             file, key, TT_CONFIG, "'%.60s' is no name of a resource; expected one like nvidia.com/gpu", name);
     if (json_object_get(all, name))
-        return kube_yaml_err(file, key, TT_CONFIG, "%s is there twice", name);
+        return tt_yaml_err(file, key, TT_CONFIG, "%s is there twice", name);
     if (json_object_size(all) == RESOURCES_MAX)
-        return kube_yaml_err(file, key, TT_CONFIG, "expected at most %d resources", RESOURCES_MAX);
+        return tt_yaml_err(file, key, TT_CONFIG, "expected at most %d resources", RESOURCES_MAX);
     if (value && value->type != YAML_MAPPING_NODE)
-        return kube_yaml_err(file, value, TT_CONFIG, "%s: expected a mapping with volumes and envVars", name);
+        return tt_yaml_err(file, value, TT_CONFIG, "%s: expected a mapping with volumes and envVars", name);
     TT_TRY(s_keys(file, value, keys));
     json_t *resource = json_object();
     tt_status_t status = s_list(file, value, "volumes", s_volume, resource);
@@ -215,28 +214,28 @@ static tt_status_t s_resource(kube_yaml_t *file, kube_node_t key, kube_node_t va
     return status;
 }
 
-static tt_status_t s_resources(kube_yaml_t *file, json_t *all)
+static tt_status_t s_resources(tt_yaml_t *file, json_t *all)
 {
     static const char *const keys[] = {"accelerators", "grpcServerFilePath", NULL};
-    kube_node_t root = kube_yaml_root(file), map = NULL, key, value;
+    tt_yaml_node_t root = tt_yaml_root(file), map = NULL, key, value;
     if (root && root->type != YAML_MAPPING_NODE)
-        return kube_yaml_err(file, root, TT_CONFIG, "expected a mapping with accelerators");
+        return tt_yaml_err(file, root, TT_CONFIG, "expected a mapping with accelerators");
     TT_TRY(s_keys(file, root, keys));
-    if (kube_yaml_get(file, root, keys[1])) /* the script that v0.1.0 gave to parameter servers; ours is built in */
+    if (tt_yaml_get(file, root, keys[1])) /* the script that v0.1.0 gave to parameter servers; ours is built in */
         log_warn("%s: grpcServerFilePath has no effect", file->path);
-    TT_TRY(kube_yaml_map(file, root, keys[0], &map));
-    for (size_t i = 0; (key = kube_yaml_key(file, map, i, &value)) != NULL; i++)
+    TT_TRY(tt_yaml_map(file, root, keys[0], &map));
+    for (size_t i = 0; (key = tt_yaml_key(file, map, i, &value)) != NULL; i++)
         TT_TRY(s_resource(file, key, value, all));
     return TT_OK;
 }
 
 tt_status_t accelerators_read(json_t **out, const char *path)
 {
-    kube_yaml_t *file = NULL;
-    TT_TRY(kube_yaml_read(&file, path));
+    tt_yaml_t *file = NULL;
+    TT_TRY(tt_yaml_read(&file, path));
     json_t *all = json_object();
     const tt_status_t status = s_resources(file, all);
-    kube_yaml_destroy(&file);
+    tt_yaml_destroy(&file);
     if (status == TT_OK)
         *out = all;
     else

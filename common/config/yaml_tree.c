@@ -1,4 +1,4 @@
-#include "k8s/api/yaml_file.h"
+#include "common/config/yaml_tree.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,24 +8,24 @@
 
 enum { FILE_MAX = 4 << 20 };
 
-tt_status_t kube_yaml_read(kube_yaml_t **self_p, const char *path)
+tt_status_t tt_yaml_read(tt_yaml_t **self_p, const char *path)
 {
     tt_buf_t text;
     tt_buf_init(&text, FILE_MAX);
     tt_status_t status = tt_buf_read_input(&text, path, TT_INPUT_PATIENCE_MS);
     if (status == TT_OK)
-        status = kube_yaml_parse(self_p, path, tt_buf_text(&text), text.size);
+        status = tt_yaml_parse(self_p, path, tt_buf_text(&text), text.size);
     tt_buf_free(&text);
     return status;
 }
 
-tt_status_t kube_yaml_parse(kube_yaml_t **self_p, const char *path, const char *text, size_t size)
+tt_status_t tt_yaml_parse(tt_yaml_t **self_p, const char *path, const char *text, size_t size)
 {
     yaml_parser_t parser;
     const int ready = yaml_parser_initialize(&parser);
     TT_CHECK(ready);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
-    kube_yaml_t *self = tt_new0(sizeof *self);
+    tt_yaml_t *self = tt_new0(sizeof *self);
     tt_status_t status = TT_OK;
     if (yaml_parser_load(&parser, &self->document)) {
         self->path = tt_strdup(path);
@@ -39,7 +39,7 @@ tt_status_t kube_yaml_parse(kube_yaml_t **self_p, const char *path, const char *
     return status;
 }
 
-void kube_yaml_destroy(kube_yaml_t **self_p)
+void tt_yaml_destroy(tt_yaml_t **self_p)
 {
     if (!*self_p)
         return;
@@ -57,19 +57,19 @@ static bool s_null(const yaml_node_t *node)
     return !*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0;
 }
 
-static kube_node_t s_node(kube_yaml_t *self, int number)
+static tt_yaml_node_t s_node(tt_yaml_t *self, int number)
 {
-    kube_node_t node = yaml_document_get_node(&self->document, number);
+    tt_yaml_node_t node = yaml_document_get_node(&self->document, number);
     return node && !s_null(node) ? node : NULL;
 }
 
-kube_node_t kube_yaml_root(kube_yaml_t *self)
+tt_yaml_node_t tt_yaml_root(tt_yaml_t *self)
 {
-    kube_node_t node = yaml_document_get_root_node(&self->document);
+    tt_yaml_node_t node = yaml_document_get_root_node(&self->document);
     return node && !s_null(node) ? node : NULL;
 }
 
-kube_node_t kube_yaml_get(kube_yaml_t *self, kube_node_t map, const char *key)
+tt_yaml_node_t tt_yaml_get(tt_yaml_t *self, tt_yaml_node_t map, const char *key)
 {
     if (!map || map->type != YAML_MAPPING_NODE)
         return NULL;
@@ -81,7 +81,7 @@ kube_node_t kube_yaml_get(kube_yaml_t *self, kube_node_t map, const char *key)
     return NULL;
 }
 
-kube_node_t kube_yaml_key(kube_yaml_t *self, kube_node_t map, size_t i, kube_node_t *value)
+tt_yaml_node_t tt_yaml_key(tt_yaml_t *self, tt_yaml_node_t map, size_t i, tt_yaml_node_t *value)
 {
     if (!map || map->type != YAML_MAPPING_NODE ||
         i >= (size_t)(map->data.mapping.pairs.top - map->data.mapping.pairs.start))
@@ -91,7 +91,7 @@ kube_node_t kube_yaml_key(kube_yaml_t *self, kube_node_t map, size_t i, kube_nod
     return yaml_document_get_node(&self->document, pair->key);
 }
 
-kube_node_t kube_yaml_at(kube_yaml_t *self, kube_node_t list, size_t index)
+tt_yaml_node_t tt_yaml_at(tt_yaml_t *self, tt_yaml_node_t list, size_t index)
 {
     if (!list || list->type != YAML_SEQUENCE_NODE ||
         index >= (size_t)(list->data.sequence.items.top - list->data.sequence.items.start))
@@ -99,7 +99,7 @@ kube_node_t kube_yaml_at(kube_yaml_t *self, kube_node_t list, size_t index)
     return yaml_document_get_node(&self->document, list->data.sequence.items.start[index]);
 }
 
-tt_status_t kube_yaml_err(const kube_yaml_t *self, kube_node_t at, tt_status_t status, const char *fmt, ...)
+tt_status_t tt_yaml_err(const tt_yaml_t *self, tt_yaml_node_t at, tt_status_t status, const char *fmt, ...)
 {
     char words[1024];
     va_list args;
@@ -110,47 +110,47 @@ tt_status_t kube_yaml_err(const kube_yaml_t *self, kube_node_t at, tt_status_t s
 }
 
 static tt_status_t s_typed(
-    kube_yaml_t *self, kube_node_t map, const char *key, yaml_node_type_t type, const char *what, kube_node_t *out)
+    tt_yaml_t *self, tt_yaml_node_t map, const char *key, yaml_node_type_t type, const char *what, tt_yaml_node_t *out)
 {
-    kube_node_t node = kube_yaml_get(self, map, key);
+    tt_yaml_node_t node = tt_yaml_get(self, map, key);
     if (node && node->type != type)
-        return kube_yaml_err(self, node, TT_CONFIG, "%s must be %s", key, what);
+        return tt_yaml_err(self, node, TT_CONFIG, "%s must be %s", key, what);
     *out = node;
     return TT_OK;
 }
 
-tt_status_t kube_yaml_text(kube_yaml_t *self, kube_node_t map, const char *key, const char **out)
+tt_status_t tt_yaml_text(tt_yaml_t *self, tt_yaml_node_t map, const char *key, const char **out)
 {
-    kube_node_t node = NULL;
+    tt_yaml_node_t node = NULL;
     TT_TRY(s_typed(self, map, key, YAML_SCALAR_NODE, "a text", &node));
     if (!node)
         return TT_OK;
     const char *text = (const char *)node->data.scalar.value;
     if (strlen(text) != node->data.scalar.length)
-        return kube_yaml_err(self, node, TT_CONFIG, "%s has a zero byte in it", key);
+        return tt_yaml_err(self, node, TT_CONFIG, "%s has a zero byte in it", key);
     if (*text)
         *out = text;
     return TT_OK;
 }
 
-tt_status_t kube_yaml_bool(kube_yaml_t *self, kube_node_t map, const char *key, bool *out)
+tt_status_t tt_yaml_bool(tt_yaml_t *self, tt_yaml_node_t map, const char *key, bool *out)
 {
     const char *text = NULL;
-    TT_TRY(kube_yaml_text(self, map, key, &text));
+    TT_TRY(tt_yaml_text(self, map, key, &text));
     if (!text)
         return TT_OK;
     if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        return kube_yaml_err(self, kube_yaml_get(self, map, key), TT_CONFIG, "%s must be true or false", key);
+        return tt_yaml_err(self, tt_yaml_get(self, map, key), TT_CONFIG, "%s must be true or false", key);
     *out = text[0] == 't';
     return TT_OK;
 }
 
-tt_status_t kube_yaml_map(kube_yaml_t *self, kube_node_t map, const char *key, kube_node_t *out)
+tt_status_t tt_yaml_map(tt_yaml_t *self, tt_yaml_node_t map, const char *key, tt_yaml_node_t *out)
 {
     return s_typed(self, map, key, YAML_MAPPING_NODE, "a mapping", out);
 }
 
-tt_status_t kube_yaml_list(kube_yaml_t *self, kube_node_t map, const char *key, kube_node_t *out)
+tt_status_t tt_yaml_list(tt_yaml_t *self, tt_yaml_node_t map, const char *key, tt_yaml_node_t *out)
 {
     return s_typed(self, map, key, YAML_SEQUENCE_NODE, "a list", out);
 }
