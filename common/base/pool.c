@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "common/base/chain.h"
 #include "common/base/mem.h"
 #include "common/base/status.h"
 
@@ -60,19 +61,12 @@ static void *s_map(size_t size)
 
 static void s_link(slab_t *slab)
 {
-    slab_t **head = &s_open[slab->sort];
-    slab->next = *head;
-    slab->link = head;
-    if (slab->next)
-        slab->next->link = &slab->next;
-    *head = slab;
+    TT_CHAIN_ADD(&s_open[slab->sort], slab);
 }
 
 static void s_unlink(slab_t *slab)
 {
-    *slab->link = slab->next;
-    if (slab->next)
-        slab->next->link = slab->link;
+    TT_CHAIN_REMOVE(slab);
     slab->link = NULL;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/chain.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -53,19 +54,13 @@ static task_t *s_task_new(operator_t *op, uint64_t id, replicas_request_t **requ
     self->request = *request;
     *request = NULL;
     snprintf(self->job_uid, sizeof self->job_uid, "%s", job->meta.uid);
-    self->next = op->tasks;
-    self->link = &op->tasks;
-    if (self->next)
-        self->next->link = &self->next;
-    op->tasks = self;
+    TT_CHAIN_ADD(&op->tasks, self);
     return self;
 }
 
 static void s_free(task_t *self)
 {
-    *self->link = self->next;
-    if (self->next)
-        self->next->link = self->link;
+    TT_CHAIN_REMOVE(self);
     replicas_work_clear(&self->work);
     writes_destroy(&self->batch);
     replicas_request_destroy(&self->request);
@@ -286,9 +281,7 @@ struct asked {
 
 static void s_asked_free(asked_t *self)
 {
-    *self->link = self->next;
-    if (self->next)
-        self->next->link = self->link;
+    TT_CHAIN_REMOVE(self);
     tt_reactor_forget_timer(self->op->loop, self->timer);
     replicas_request_destroy(&self->request);
     free(self);
@@ -332,16 +325,10 @@ static tt_status_t s_request(operator_t *op, const tt_server_request_t *request)
     TT_TRY(replicas_parse(&r, request->method, request->path, request->query, request->body, request->size));
     snprintf(r->peer, sizeof r->peer, "%s", request->peer);
     asked_t *asked = tt_new0(sizeof *asked);
-    *asked = (asked_t){.op = op,
-        .id = request->id,
-        .request = r,
-        .until_ms = tt_now_ms(tt_reactor_clock(op->loop)) + HOLD_MS,
-        .next = op->asked,
-        .link = &op->asked};
+    *asked = (asked_t){
+        .op = op, .id = request->id, .request = r, .until_ms = tt_now_ms(tt_reactor_clock(op->loop)) + HOLD_MS};
     snprintf(asked->method, sizeof asked->method, "%s", request->method);
-    if (asked->next)
-        asked->next->link = &asked->next;
-    op->asked = asked;
+    TT_CHAIN_ADD(&op->asked, asked);
     s_try(asked);
     return TT_OK;
 }

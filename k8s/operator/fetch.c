@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/chain.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/job/job.h"
@@ -31,9 +32,7 @@ static void s_next(fetch_t *self);
 
 static void s_free(fetch_t *self)
 {
-    *self->link = self->next;
-    if (self->next)
-        self->next->link = self->link;
+    TT_CHAIN_REMOVE(self);
     kube_scan_destroy(&self->scan);
     json_decref(self->got.job);
     json_decref(self->got.config);
@@ -219,11 +218,7 @@ void fetch_begin(operator_t *op, const kind_t *kind, const char *namespace_, con
     self->what = what;
     self->done = done;
     self->ctx = ctx;
-    self->next = op->fetches;
-    self->link = &op->fetches;
-    if (self->next)
-        self->next->link = &self->next;
-    op->fetches = self;
+    TT_CHAIN_ADD(&op->fetches, self);
     s_next(self);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/chain.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "k8s/api/dump.h"
@@ -44,9 +45,7 @@ void round_key(char out[ROUND_KEY], const kind_t *kind, const char *namespace_, 
 
 static void s_free(round_t *self)
 {
-    *self->link = self->next;
-    if (self->next)
-        self->next->link = self->link;
+    TT_CHAIN_REMOVE(self);
     kube_client_cancel(self->op->client, self->request);
     writes_destroy(&self->batch);
     errand_drop(self->errand);
@@ -530,11 +529,7 @@ static round_t *s_new(operator_t *op, const char *key, const job_t *job)
     snprintf(self->namespace_, sizeof self->namespace_, "%s", job->meta.namespace_);
     snprintf(self->job, sizeof self->job, "%s", job->meta.name);
     snprintf(self->job_uid, sizeof self->job_uid, "%s", job->meta.uid);
-    self->next = op->rounds;
-    self->link = &op->rounds;
-    if (self->next)
-        self->next->link = &self->next;
-    op->rounds = self;
+    TT_CHAIN_ADD(&op->rounds, self);
     return self;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/chain.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "k8s/api/dump.h"
@@ -26,11 +27,7 @@ writes_t *writes_new(operator_t *op, const job_t *job, void (*done)(void *ctx, w
     self->job_version = job->meta.version;
     self->done = done;
     self->ctx = ctx;
-    self->next = op->batches;
-    self->link = &op->batches;
-    if (self->next)
-        self->next->link = &self->next;
-    op->batches = self;
+    TT_CHAIN_ADD(&op->batches, self);
     return self;
 }
 
@@ -52,9 +49,7 @@ void writes_destroy(writes_t **self_p)
     writes_t *self = *self_p;
     if (!self)
         return;
-    *self->link = self->next;
-    if (self->next)
-        self->next->link = self->link;
+    TT_CHAIN_REMOVE(self);
     for (size_t i = 0; i < self->count; i++)
         s_write_free(self->writes[i]);
     free(self->writes);
