@@ -142,16 +142,10 @@ void plan_count_roles(planner_t *self)
 
 /* ---- tasks ---------------------------------------------------------------------------------------------------------------- */
 
-static const char *s_phase_name(const dijob_pod_t *pod)
-{
-    static const char *const names[] = {"Pending", "Running", "Succeeded", "Failed", "Unknown"};
-    return names[pod->phase < TT_COUNT(names) ? pod->phase : POD_UNKNOWN];
-}
-
 static void s_task_pod(json_t *tasks, const dijob_pod_t *pod)
 {
     json_t *entry = pod->owner_pod ? json_object_get(tasks, pod->owner_pod) : NULL;
-    const char *phase = s_phase_name(pod);
+    const char *phase = entry_phase(&pod->as_pod);
     if (entry)
         json_object_set_new(entry, phase, json_integer(json_integer_value(json_object_get(entry, phase)) + 1));
 }

@@ -9,41 +9,10 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------------- */
 
-static void s_names_init(plan_names_t *self, size_t count)
-{
-    self->room = 16;
-    while (self->room < 2 * count)
-        self->room *= 2;
-    self->names = tt_array0(self->room, sizeof *self->names);
-    self->values = tt_array0(self->room, sizeof *self->values);
-}
-
-/*  The place of a name, or the free one where it belongs. */
-static size_t s_slot(const plan_names_t *self, const char *name)
-{
-    size_t at = (size_t)dijob_name_seed(name) & (self->room - 1);
-    while (self->names[at] && strcmp(self->names[at], name) != 0)
-        at = (at + 1) & (self->room - 1);
-    return at;
-}
-
-static void s_names_add(plan_names_t *self, const char *name, size_t value)
-{
-    const size_t at = s_slot(self, name);
-    self->names[at] = name;
-    self->values[at] = (uint32_t)value;
-}
-
-static void s_names_free(plan_names_t *self)
-{
-    free(self->names);
-    free(self->values);
-}
-
 size_t planner_find(const planner_t *self, const char *name)
 {
-    const size_t at = s_slot(&self->names, name);
-    return self->names.names[at] ? self->names.values[at] : self->view->pod_count;
+    const dijob_pod_t *const *pod = kube_dict_get(&self->names, name);
+    return pod ? (size_t)(pod - self->pods) : self->view->pod_count;
 }
 
 bool planner_stays(const planner_t *self, size_t pod)
@@ -239,9 +208,8 @@ static dijob_phase_t s_phase(const planner_t *self)
 static void s_index(planner_t *self)
 {
     const front_view_t *view = self->view;
-    s_names_init(&self->names, view->pod_count);
     for (size_t i = 0; i < view->pod_count; i++)
-        s_names_add(&self->names, self->pods[i]->meta.name, i);
+        kube_dict_set(&self->names, self->pods[i]->meta.name, (void *)(uintptr_t)&self->pods[i]);
     for (size_t i = 0; i < view->pod_count; i++) {
         const size_t old = self->pods[i]->replaces ? planner_find(self, self->pods[i]->replaces) : view->pod_count;
         if (old < view->pod_count)
@@ -283,7 +251,7 @@ void planner_close(planner_t *self)
 {
     s_order(self->draft.out);
     draft_close(&self->draft);
-    s_names_free(&self->names);
+    kube_dict_free(&self->names);
     free(self->going);
     free(self->replaced);
 }

@@ -2,6 +2,7 @@
  *
  *  Internal to k8s/dijob. Threads: an instance lives in one call of dijob_plan. */
 #pragma once
+#include "k8s/api/dict.h"
 #include "k8s/front/draft.h"
 #include "k8s/front/object.h"
 #include "k8s/dijob/plan.h"
@@ -10,13 +11,6 @@
 #define PLAN_LATE "DeadlineExceeded"
 /*  status.reason and the condition of one that waits in a queue. */
 #define PLAN_WAITS "AwaitingAdmission"
-
-/*  Name -> index; open addressing, names borrowed. */
-typedef struct {
-    const char **names;
-    uint32_t *values;
-    size_t room;
-} plan_names_t;
 
 typedef struct {
     draft_t draft;
@@ -29,7 +23,7 @@ typedef struct {
     const char *reason;                     /* status.reason, in one word; borrowed; NULL = all is well   */
     bool *going;                            /* [pod_count] this plan deletes it                   */
     bool *replaced;                         /* [pod_count] another pod, seen or planned, names it */
-    plan_names_t names;                     /* of pods */
+    kube_dict_t names;                      /* of pods -> where in `pods` */
     uint64_t random;
     size_t creates;
 } planner_t;
