@@ -17,7 +17,7 @@ FOLDERS = ("aggregator", "cli", "collector", "common", "controller", "coordinato
 ALLOWED = {
     "accept4": "libzmq calls it, in place of the C library's",
     "environment_get": "one variable of a container, for the tests that make some",
-    "kube_yaml_parse": "what kube_yaml_read does with the bytes, for the fuzzer",
+    "tt_yaml_parse": "what tt_yaml_read does with the bytes, for the fuzzer",
     "main": "",
     "model_check": "tests/cli/test_agree.c asks it whether `tutti check` and a learner are of one mind",
     "peer_cell": "the table of states, for the test that walks all of its cells",
