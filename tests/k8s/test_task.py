@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`tutti task run --claim`: jobs as Jobs of a real cluster, in an image, on a volume. They go on when the engine is killed and are found
-again; who fails, who is killed and whose Job somebody deletes come to their ends."""
+again; who fails, who is killed and whose Job somebody deletes come to their ends. A sweep of Tutti's own configs is one of them."""
 
 import json
 import os
@@ -12,12 +12,29 @@ import threading
 
 sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests", "task"))
 import cluster
+import image_rig
+import images
 from cluster import check, wait_for
 from taskrig import name
 
 TUTTI = os.environ["TUTTI"]
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 IMAGE = "docker.io/local/busybox:1"
+SWEEP_IMAGE = "docker.io/local/tutti-and-a-shell:1"
+SWEEP = """name: rate
+env: CartPole-v1
+num_envs: 16
+num_steps: 64
+network:
+  hidden: [32, 32]
+algorithm:
+  name: ppo
+  learning_rate: {rate}
+  epochs: 2
+  minibatch_size: 64
+stop:
+  env_steps: 20k
+"""
 
 
 class Place:
@@ -179,6 +196,37 @@ def test_waits(place):
     check(engine.returncode == 0 and place.states("fifth") == ["killed"] * 4, said)
 
 
+def tutti_image(k8s, folder):
+    """Tutti's own image has no shell, which a job's command is a line for: it is laid over one that has, as the guide says."""
+    image_rig.run(image_rig.BUILD, "--binary", TUTTI, "--rootfs", folder)
+    files = images.busybox_files()
+    for path, folders, names in os.walk(folder):
+        for name in names + [one for one in folders if os.path.islink(os.path.join(path, one))]:
+            here = os.path.join(path, name)
+            files[os.path.relpath(here, folder)] = ("link", os.readlink(here)) if os.path.islink(here) else here
+    k8s.make_image(SWEEP_IMAGE, files)
+
+
+def test_sweep(place):
+    """Tutti's own configs, a run each in a pod: %OUT is the run's directory, and each learns with its own rate."""
+    with tempfile.TemporaryDirectory(prefix="tt-task-rootfs-") as folder:
+        tutti_image(place.k8s, folder)
+    os.mkdir(os.path.join(place.folder, "sweep"))
+    rates = ("0.001", "0.002", "0.004")
+    for rate in rates:
+        with open(os.path.join(place.folder, "sweep", f"rate-{rate}.yaml"), "w", encoding="utf-8") as out:
+            out.write(SWEEP.format(rate=rate))
+    place.tutti("dataset", "add", "-d", name("rates"), "-p", "sweep")
+    place.tutti("task", "create", "-c", name("rates"), "-o", "run", "-t", name("swept"), "--exec", "tutti check %IN && tutti run %IN --run-dir %OUT",
+                "--testers", "1", "--containerImage", SWEEP_IMAGE)
+    said = place.run("--cpu", "2")
+    check(place.states("swept") == ["done"] * 3, f"{said}{place.jobs('swept')}")
+    for i, rate in enumerate(rates):
+        summary = json.loads(place.read(name("swept"), f"job_configId_{i}", "run", "summary.json"))
+        check(summary["status"] == "succeeded" and summary["env_steps"] >= 20000, f"run {i}: {summary}")
+        check(f"learning_rate: {rate}" in place.read(name("swept"), f"job_configId_{i}", "run", "config.yaml"), f"config of run {i}")
+
+
 def test_refused(place):
     """A claim that there is none of, a server that does not answer."""
     engine = place.k8s.exec_in([TUTTI, "task", "run", "--claim", "none"], env=place.env, cwd=place.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -194,7 +242,7 @@ def main():
         place = Place(k8s, folder)
         files(place)
         volume(k8s, folder)
-        for test in (test_run, test_killed, test_ended, test_silent, test_waits, test_refused):
+        for test in (test_run, test_killed, test_ended, test_silent, test_waits, test_sweep, test_refused):
             test(place)
             print(f"ok      {test.__name__}", flush=True)
 
