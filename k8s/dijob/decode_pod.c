@@ -140,13 +140,7 @@ static tt_status_t s_pod(void **out, const json_t *object)
     return TT_OK;
 }
 
-tt_status_t dijob_pod_decode(dijob_pod_t **out, const char *json, size_t size)
-{
-    void *pod = NULL;
-    TT_TRY(entry_decode(&pod, json, size, s_pod));
-    *out = pod;
-    return TT_OK;
-}
+ENTRY_DECODE(dijob_pod_decode, dijob_pod_t, s_pod)
 
 static tt_status_t s_service(void **out, const json_t *object)
 {
@@ -159,10 +153,4 @@ static tt_status_t s_service(void **out, const json_t *object)
     return TT_OK;
 }
 
-tt_status_t dijob_service_decode(dijob_service_t **out, const char *json, size_t size)
-{
-    void *service = NULL;
-    TT_TRY(entry_decode(&service, json, size, s_service));
-    *out = service;
-    return TT_OK;
-}
+ENTRY_DECODE(dijob_service_decode, dijob_service_t, s_service)

@@ -78,6 +78,15 @@ extern const char *const entry_pod_drop[];
 /*  JSON of one object -> what `read` makes of it. TT_DATA: no JSON, or not such an object. */
 tt_status_t entry_decode(
     void **out, const char *json, size_t size, tt_status_t (*read)(void **out, const json_t *object));
+/*  The same as a function for entries of a type, freed by tt_pool_free. */
+#define ENTRY_DECODE(name, type, read)                          \
+    tt_status_t name(type **out, const char *json, size_t size) \
+    {                                                           \
+        void *entry = NULL;                                     \
+        TT_TRY(entry_decode(&entry, json, size, read));         \
+        *out = entry;                                           \
+        return TT_OK;                                           \
+    }
 /*  All but what is of the main container. Strings are borrowed from the tree, but for those of meta: entry_pack_pod. */
 tt_status_t entry_pod(front_pod_t *self, const json_t *object, const char *job);
 /*  Exit codes, why and words, of the main container's status (NULL = it has none). `trouble` is what these point into. */

@@ -84,13 +84,7 @@ static tt_status_t s_pod(void **out, const json_t *object)
     return TT_OK;
 }
 
-tt_status_t tfjob_pod_decode(tfjob_pod_t **out, const char *json, size_t size)
-{
-    void *pod = NULL;
-    TT_TRY(entry_decode(&pod, json, size, s_pod));
-    *out = pod;
-    return TT_OK;
-}
+ENTRY_DECODE(tfjob_pod_decode, tfjob_pod_t, s_pod)
 
 static tt_status_t s_service(void **out, const json_t *object)
 {
@@ -106,10 +100,4 @@ static tt_status_t s_service(void **out, const json_t *object)
     return TT_OK;
 }
 
-tt_status_t tfjob_service_decode(tfjob_service_t **out, const char *json, size_t size)
-{
-    void *service = NULL;
-    TT_TRY(entry_decode(&service, json, size, s_service));
-    *out = service;
-    return TT_OK;
-}
+ENTRY_DECODE(tfjob_service_decode, tfjob_service_t, s_service)
