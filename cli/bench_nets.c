@@ -50,7 +50,7 @@ tt_status_t bench_twin_net(const char *name, tt_act_t kind, const uint32_t hidde
 {
     tt_train_cfg_t *cfg = tt_new0(sizeof *cfg);
     snprintf(cfg->space.action, sizeof cfg->space.action, "float32[%u]", out);
-    cfg->actor = (tt_actor_t){.kind = kind, .squash = true, .state_std = kind == TT_ACT_SQUASHED};
+    cfg->actor = (tt_actor_t){.kind = (int)kind, .squash = true, .state_std = kind == TT_ACT_SQUASHED};
     snprintf(cfg->actor.groups, sizeof cfg->actor.groups, "%s", TWIN_GROUPS_TEXT);
     cfg->network.hidden.count = 2;
     memcpy(cfg->network.hidden.at, hidden, 2 * sizeof *hidden);
