@@ -6,14 +6,13 @@ import sys
 
 sys.path.append(os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
 import images
+import python_rig
 import pythons
 
 THERE = pythons.find("venv-tf")
 IMAGE = "docker.io/local/tensorflow:1"
-PYTHON = b"""#!/bin/sh
-export PYTHONHOME=/opt/python PYTHONPATH=$(echo /opt/venv/lib/python3*/site-packages) TF_CPP_MIN_LOG_LEVEL=2 CUDA_VISIBLE_DEVICES=
-exec /opt/lib/ld-linux-x86-64.so.2 --library-path /opt/python/lib:/opt/lib /opt/python/bin/python3 "$@"
-"""
+SETTINGS = ("PYTHONHOME=/opt/python PYTHONPATH=$(echo /opt/venv/lib/python3*/site-packages) TF_CPP_MIN_LOG_LEVEL=2 "
+            "CUDA_VISIBLE_DEVICES=")
 
 
 def folders():
@@ -22,7 +21,7 @@ def folders():
         return {}
     venv = os.path.realpath(THERE)
     python = os.path.dirname(os.path.dirname(os.path.realpath(os.path.join(venv, "bin/python3"))))
-    return {"/opt/python": python, "/opt/venv": venv, "/opt/lib": os.path.dirname(os.path.realpath("/lib64/ld-linux-x86-64.so.2"))}
+    return {**python_rig.folders(python), "/opt/venv": venv}
 
 
 def make(k8s, files=None):
@@ -30,5 +29,5 @@ def make(k8s, files=None):
     if not THERE:
         print("skipped: build/venv-tf is not there; tools/test-venv makes it", flush=True)
         return False
-    k8s.make_image(IMAGE, {**images.busybox_files(), "usr/bin/python": PYTHON, "usr/bin/python3": PYTHON, **(files or {})}, user="1000:1000")
+    k8s.make_image(IMAGE, {**images.busybox_files(), **python_rig.files(SETTINGS), **(files or {})}, user="1000:1000")
     return True
