@@ -22,6 +22,7 @@ import image_rig  # noqa: E402
 import images  # noqa: E402
 import tensorflow_rig  # noqa: E402
 import tf_programs  # noqa: E402
+import transcript_rig  # noqa: E402
 from cluster import check, wait_for  # noqa: E402
 
 TUTTI = os.environ["TUTTI"]
@@ -56,7 +57,8 @@ class Master:
         self.k8s = k8s
         image_rig.load(k8s)
         k8s.make_image(IMAGE, {**images.busybox_files(), "usr/bin/python": PYTHON, "exec.py": EXEC}, user="1000:1000")
-        apply, self.forward, self.first = guide()
+        (apply, _), (forward,), (first,) = transcript_rig.blocks("On a cluster", "elasticdl.md")
+        apply, self.forward, self.first = map(shlex.split, (apply, forward, first))
         check(apply[:3] == ["kubectl", "apply", "-k"], f"the guide begins with {apply}")
         k8s.kubectl("apply", "-k", os.path.join(SOURCE, apply[3]))
         k8s.kubectl("-n", SPACE, "patch", "service", "master-svc", "--patch", NODE_PORT)
@@ -96,13 +98,6 @@ class Master:
 
     def log(self, name, member):
         return self.ask(f"/logs?name={name}&member={member}")[1]
-
-
-def guide():
-    """The commands of the guide's section."""
-    with open(os.path.join(SOURCE, "docs/guide/elasticdl.md"), encoding="utf-8") as file:
-        section = file.read().split("\n## On a cluster\n")[1].split("\n## ")[0]
-    return [shlex.split(line) for line in re.findall(r"^    (\S.*)$", section, re.M)]
 
 
 def pods(k8s):

@@ -14,10 +14,10 @@ import cluster
 
 cluster.require(full=True)
 import image_rig  # noqa: E402
+import transcript_rig  # noqa: E402
 from cluster import check, wait_for  # noqa: E402
+from transcript_rig import SOURCE, commands  # noqa: E402
 
-SOURCE = os.environ["TT_SOURCE_DIR"]
-TUTTI = os.environ["TUTTI"]
 IMAGE = "registry.example/tutti:0.1.0"
 JOB = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs/cartpole"
 PODS = "/api/v1/namespaces/default/pods"
@@ -25,34 +25,12 @@ PATIENCE = 270.0
 
 
 def blocks(heading, page="kubernetes.md"):
-    """The commands below a heading, a list of lines for each indented block."""
-    with open(os.path.join(SOURCE, "docs/guide", page), encoding="utf-8") as file:
-        section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", file.read(), re.M | re.S)
-    check(section, f"the guide has a section '{heading}'")
-    found = re.findall(r"(?:^    .*\n)+", section[1], re.M)
-    check(found, f"'{heading}' has commands")
-    return [[line[4:] for line in block.splitlines()] for block in found]
-
-
-def commands(lines):
-    """One by one; a here-document is one with the line that begins it, as is what follows a pipe at a line's end."""
-    lines = list(lines)
-    while lines:
-        one = [lines.pop(0)]
-        while "<<'EOF'" in one[0] and one[-1] != "EOF":
-            one.append(lines.pop(0))
-        while one[-1].endswith("|"):
-            one.append(lines.pop(0))
-        yield "\n".join(one)
+    return transcript_rig.blocks(heading, page)
 
 
 def type_in(k8s, command):
     """At the prompt, in the copy of the tree; its stdout and stderr."""
-    path = ":".join(os.path.dirname(program) for program in (k8s.programs["kubectl"], TUTTI, k8s.programs.get("helm", TUTTI)))
-    done = k8s.run_in(["bash", "-c", f'PATH={path}:$PATH; cd {k8s.tree} && {command}'], check=False, deadline=PATIENCE,
-                      env={"XDG_STATE_HOME": k8s.tree})
-    check(done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
+    return transcript_rig.Prompt(k8s, k8s.tree, env={"XDG_STATE_HOME": k8s.tree}).type(command, deadline=PATIENCE)
 
 
 def phase(k8s):

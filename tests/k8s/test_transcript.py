@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The commands of DI-orchestrator's guide, typed one by one with the real kubectl against a real cluster: each gives what it gave
-there, or better. `test_transcript.py --record FILE` writes down what a person sees (docs/guide/transcript.md).
+there, or better. `test_transcript.py --record docs/guide` writes down what a person sees (transcript.md).
 
 The job is k8s/samples/dijob-qbert.yaml as it stands but for its CPUs and memory, which no test machine has. In place of
 DI-engine's image there is one with a shell, curl and a command `ding` that asks for replicas and waits to be told that it has
@@ -15,10 +15,10 @@ import sys
 
 sys.dont_write_bytecode = True
 import cluster
+import transcript_rig
 from cluster import check, wait_for
+from transcript_rig import SOURCE, TUTTI
 
-TUTTI = os.environ.get("TUTTI", "tutti")
-SOURCE = os.environ.get("TT_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PODS = "/api/v1/namespaces/default/pods"
 JOBS = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs"
 SERVER = "http://10.89.0.1:8080"
@@ -37,24 +37,27 @@ case "$*" in
 esac
 """
 
+# A container's first process, which no signal ends that it does not ask for: a pod's end would be half a minute.
+SHELL = b"""#!/bin/sh
+trap 'exit 143' TERM
+/bin/sh "$@" &
+wait $!
+"""
+
 cluster.require(full=True)
-s_record = []
+s_page = transcript_rig.Transcript("transcript.md", "A session with kubectl", """\
+The commands of DI-orchestrator's guide and what they print here, written down by
+`tests/k8s/test_transcript.py --record docs/guide` on a cluster of one node. What differs from there:
+[dijob.md](dijob.md). Sessions with the other front ends: [TFJobs](transcript-tfjob.md), [ElasticDL's tasks](transcript-elasticdl.md),
+[tasks](transcript-tasks.md).""")
+say = s_page.say
 
 
 # --- typing
 
-def say(text):
-    s_record.append(("say", text))
-
-
 def type_in(k8s, command, check_code=True, errors=True):
-    """A line at the prompt: what it prints, what goes to stderr after the rest unless errors=False. `kubectl` and the manifest are
-    where the shell finds them."""
-    path = os.path.dirname(k8s.programs["kubectl"])
-    done = k8s.run_in(["sh", "-c", f'PATH={path}:$PATH; cd {k8s.directory}; {command}'], check=False)
-    s_record.append(("type", command, done.stdout + done.stderr))
-    check(done.returncode == 0 or not check_code, f"{command}: {done.stdout}{done.stderr}")
-    return done.stdout + (done.stderr if errors else "")
+    """A line at the prompt, where the manifest is."""
+    return transcript_rig.Prompt(k8s, k8s.directory, s_page).type(command, check_code, errors)
 
 
 def ask(k8s, method, query="", body=None):
@@ -63,24 +66,8 @@ def ask(k8s, method, query="", body=None):
     inner = f'curl -s -w " %{{http_code}}" -X {method}{data} "{API}{query}"'
     text = type_in(k8s, "kubectl exec qbert-dqn-coordinator -- sh -c '%s'" % inner.replace("'", "'\\''"), errors=False)
     reply, _, code = text.rpartition(" ")
-    check(code.isdigit(), f"{s_record[-1][1]}: {s_record[-1][2]}")
+    check(code.isdigit(), f"{inner}: {text}")
     return int(code), json.loads(reply)
-
-
-def write_down(path):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("# A session with kubectl\n\nThe commands of DI-orchestrator's guide and what they print here, written down by\n"
-                   "`tests/k8s/test_transcript.py --record FILE` on a cluster of one node. What differs from there:\n"
-                   "[dijob.md](dijob.md).\n")
-        fenced = False
-        for kind, *rest in s_record:
-            if kind == "say":
-                file.write(("```\n" if fenced else "") + f"\n{rest[0]}\n\n")
-                fenced = False
-            else:
-                file.write(("" if fenced else "```console\n") + f"$ {rest[0]}\n{rest[1].rstrip()}\n")
-                fenced = True
-        file.write("```\n")
 
 
 # --- the stage
@@ -91,7 +78,7 @@ def s_image(k8s):
     listed = subprocess.run(["ldd", curl], capture_output=True, text=True, check=True).stdout
     files = {path: os.path.realpath(path) for path in re.findall(r"(/\S+)", listed) if os.path.exists(path)}
     files.update({"/usr/bin/curl": curl, "/bin/busybox": cluster.images.BUSYBOX, "/bin/ding": DING.encode(),
-                  "/bin/bash": b'#!/bin/sh\nexec /bin/sh "$@"\n', "/ding": ("dir", 0o777), "/tmp": ("dir", 0o1777)})
+                  "/bin/bash": SHELL, "/ding": ("dir", 0o777), "/tmp": ("dir", 0o1777)})
     files.update({f"/bin/{name}": ("link", "busybox") for name in ("sh", "cat", "sleep", "touch", "ls", "rm")})
     k8s.make_image("docker.io/opendilab/ding:nightly-atari", files)
 
@@ -249,12 +236,4 @@ def test_refusals(k8s):
 
 
 if __name__ == "__main__":
-    record = sys.argv[2] if sys.argv[1:2] == ["--record"] else None
-    if record:
-        record = os.path.abspath(record)
-        del sys.argv[1:3]
-    try:
-        cluster.main(test_submit, test_describe, test_replicas_api, test_scale, test_end, test_refusals, full=True)
-    finally:
-        if record:
-            write_down(record)
+    transcript_rig.main([s_page], test_submit, test_describe, test_replicas_api, test_scale, test_end, test_refusals, full=True)
