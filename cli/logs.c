@@ -90,14 +90,14 @@ static void s_show_text(const reader_t *self, const log_t *log, const char *text
     }
 }
 
-/*  A file that became smaller has lost what it had most of, and says so where that was. */
+/*  A file that became too large has lost what it had most of, and says so where that was. It may have grown again since, so its size alone does
+ *  not tell. */
 static void s_look_for_gap(log_t *log, int fd)
 {
     struct stat info;
-    if (fstat(fd, &info) != 0)
+    if (fstat(fd, &info) != 0 || info.st_size == log->size)
         return;
-    if (info.st_size < log->size || !log->size)
-        log->gap = tt_logfile_gap(fd);
+    log->gap = tt_logfile_gap(fd);
     log->size = info.st_size;
 }
 
@@ -127,6 +127,7 @@ enum { CHUNK = 1 << 16 };
 static bool s_show_some(const reader_t *self, log_t *log, int fd, char *chunk, bool to_the_end)
 {
     size_t most = CHUNK;
+    s_look_for_gap(log, fd);
     const off_t at = s_place(log, &most);
     const ssize_t got = pread(fd, chunk, most, at);
     const char *last = got > 0 ? memrchr(chunk, '\n', (size_t)got) : NULL;
@@ -146,7 +147,6 @@ static bool s_show(const reader_t *self, log_t *log, bool to_the_end)
         return false;
     char *chunk = tt_new0(CHUNK);
     bool any = false;
-    s_look_for_gap(log, fd);
     while (s_show_some(self, log, fd, chunk, to_the_end))
         any = true;
     free(chunk);

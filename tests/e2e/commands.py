@@ -11,7 +11,7 @@ import sys
 import urllib.request
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, TUTTI, check, equal, main, wait_for
+from rig import DEADLINE, ENDLESS, TUTTI, check, equal, main, wait_for
 
 COMMANDS = ["run", "resume", "ps", "status", "scale", "logs", "stop", "fetch", "rm", "eval", "envs", "algorithms", "check",
             "config", "bench", "version", "completion", "help", "coordinator", "collector", "learner", "aggregator"]
@@ -346,6 +346,38 @@ def test_metrics_file(world):
         check(name in rows[-1] or name in rows[-1].get("metrics", {}), f"{name} is missing")
 
 
+def test_a_log_that_is_cut_under_its_reader(world):
+    """It is read on behind what is missing, though it has grown since it was opened, and is larger still than it was then."""
+    def line(number):
+        return f"{number:06d} {'x' * 92}\n".encode()
+
+    process, run_dir = world.start_run(world.config(), ENDLESS)
+    path = os.path.join(run_dir, "logs", "loud.log")
+    wait_for(lambda: os.path.exists(os.path.dirname(path)), "the logs")
+    with open(path, "wb") as log:
+        log.writelines(map(line, range(1000)))
+    reader = subprocess.Popen([TUTTI, "logs", "-f", run_dir, "loud"], cwd=world.path, env=world.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    world.started.append(reader)
+    seen = [reader.stdout.readline()]
+    with open(path, "ab") as log:
+        log.writelines(map(line, range(1000, 8000)))
+    while seen[-1] != line(5000):
+        seen.append(reader.stdout.readline())
+        check(seen[-1], "an end before the run's")
+    note = b"--- tutti: 640000 bytes are missing here: the log had become too large (TT_LOG_MB)\n"
+    with open(path, "r+b") as log:  # as who keeps the process cuts it
+        log.truncate(60000)
+        log.seek(60000)
+        log.write(note + b"".join(map(line, range(7000, 8000))))
+    world.stop(process, run_dir)
+    seen += reader.stdout.readlines()
+    equal(reader.wait(timeout=DEADLINE), 0, "exit code")
+    check(note in seen, "nothing is said of what is missing")
+    equal(seen[-1000:], list(map(line, range(7000, 8000))), "the newest lines")
+    before = seen[:seen.index(note)]
+    equal(before, list(map(line, range(len(before)))), "those before")
+
+
 main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
      test_rm_removes_runs_only, test_a_run_is_its_owners, test_a_coordinator_on_its_own_leaves_no_sockets, test_another_users_run, test_what_is_not_utf8, test_stop_ends_nobody_else, test_stop_from_outside_its_namespace, test_fetch,
-     test_fetch_stays, test_an_end_of_learning_is_said, test_detach, test_logs_follow, test_metrics_file)
+     test_fetch_stays, test_an_end_of_learning_is_said, test_detach, test_logs_follow, test_a_log_that_is_cut_under_its_reader, test_metrics_file)
