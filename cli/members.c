@@ -41,6 +41,21 @@ static bool s_is_of_the_pod(const json_t *container, const char *word)
     return strstr(word, "$(") || (path[0] == '/' ? s_is_mounted(container, path) : file);
 }
 
+/*  A container may have another Python than this program, whose environments decide what a config comes to. */
+static bool s_brings_its_own(const json_t *container)
+{
+    static const char *const begins[] = {"TT_", "PYTHON", "PATH", "VIRTUAL_ENV"};
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(container, "env"), i, entry)
+    {
+        for (size_t b = 0; b < TT_COUNT(begins); b++)
+            if (strncmp(s_text(entry, "name"), begins[b], strlen(begins[b])) == 0)
+                return true;
+    }
+    return json_array_size(json_object_get(container, "envFrom")) > 0;
+}
+
 /* ---- a command line ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -65,7 +80,7 @@ static bool s_line(line_t *self, const json_t *container)
     const json_t *command = json_object_get(container, "command");
     const char *program = json_string_value(json_array_get(command, 0));
     const char *slash = program ? strrchr(program, '/') : NULL;
-    *self = (line_t){0};
+    *self = (line_t){.open = s_brings_its_own(container)};
     if (program && strcmp(slash ? slash + 1 : program, "tutti") != 0)
         return false;
     self->word = tt_array0(

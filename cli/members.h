@@ -1,8 +1,9 @@
-/*  members - the command lines of ours in the manifest of a job: what `check` reads of them before a pod does.
+/*  members - the command lines of ours in the manifest of a job: what `check` and `run` read of them before a pod does.
  *
  *  With `engine: tutti` a container without a command, or with `command: [tutti]`, is this program. Its options are read by the table of
  *  its command, and the settings of a coordinator (--config, --set, --seed) as `check` reads a config. What only the pod can know is left
- *  out: a word with $(NAME) in it, a file of a volume or of the working directory.
+ *  out: a word with $(NAME) in it, a file of a volume or of the working directory, settings where the container's environment names another
+ *  Python.
  *
  *  Threads: main thread (getopt). */
 #pragma once

@@ -287,6 +287,26 @@ has out 'wrong.yaml:11:'
 "$TUTTI" check api.yaml >out 2>&1 || fail "check refuses it"
 "$TUTTI" resume live >out 2>&1 && fail "a DIJob was resumed"
 has out "was a DIJob: its manifest begins another one"
+# refused NAME CODE WORDS ARGS [CONTAINER-LINE]: what a pod of ours would be told ends the command before there is a run, and `check` says the same
+refused() {
+  { job "$1"; printf '  engine: tutti\n  coordinator: {template: {spec: {containers: [{name: di-container, args: [%s]%s}]}}}\n' "$4" "${5:-}"; } | run "$1" "$2"
+  has out "spec.coordinator.template.spec.containers[0]: "
+  has out "$3"
+  [ ! -e "$1" ] || fail "a run directory is left"
+  sed 's/^tutti run:/tutti check:/' out >by-run
+  "$TUTTI" check "$1.yaml" >out 2>&1
+  code=$?
+  [ $code = "$2" ] || fail "check gives $code, not $2"
+  cmp -s by-run out || fail "run said: $(cat by-run)"
+}
+refused no-config 66 "no file 'cartpole-pp'" 'coordinator, --config, cartpole-pp'
+refused no-key 78 "unknown key 'clip_range'" 'coordinator, --config, cartpole-ppo, --set, clip_range=0.1'
+refused no-command 64 "tutti has no command 'cordinator'" cordinator
+refused no-option 64 "no option '--confg'" 'coordinator, --confg, cartpole-ppo'
+refused no-python 78 'TT_PYTHON' 'coordinator, --config, qbert-dqn, --set, env.python=/no/python' ', env: [{name: WHO, value: me}]'
+# what a container brings along may be another Python: only the pod knows whether that one has it
+{ job brings; printf '  engine: tutti\n  coordinator: {template: {spec: {containers: [{name: di-container, args: [coordinator, --config, qbert-dqn], env: [{name: TT_PYTHON, value: /no/python}]}]}}}\n'; } >brings.yaml
+"$TUTTI" check brings.yaml >out 2>&1 || fail "refused for this machine's Python"
 { job missing; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run missing 128
 has out "cannot start '/no/such/program'"
 { job broken; echo '  engine: tutti'; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run broken 128
