@@ -1,3 +1,4 @@
+#include "cli/as_key.h"
 #include "cli/cmd.h"
 #include "cli/help.h"
 #include "common/base/mem.h"
@@ -62,11 +63,19 @@ static const tt_option_t *s_by_code(const tt_option_t *options, int code)
 
 /*  ---- what was wrong ---- */
 
+static bool s_takes_settings(const tt_option_t *options)
+{
+    for (; options->name; options++)
+        if (strcmp(options->name, "set") == 0)
+            return true;
+    return false;
+}
+
 static tt_status_t s_err_unknown(const tt_option_t *options, const char *word)
 {
     if (strncmp(word, "--", 2) != 0)
         return tt_err(TT_USAGE, "no option '%s'", word);
-    char name[64];
+    char name[64], hint[512];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     const char *names[OPTIONS_MAX + 1];
     size_t count = 0;
@@ -75,6 +84,8 @@ static tt_status_t s_err_unknown(const tt_option_t *options, const char *word)
     for (size_t i = 0; i < count; i++)
         if (strcmp(names[i], name) == 0)
             return tt_err(TT_USAGE, "option '--%s' takes no argument", name);
+    if (s_takes_settings(options) && as_key(hint, sizeof hint, name))
+        return tt_err(TT_USAGE, "no option '--%s'; %s", name, hint);
     names[count++] = "help";
     const char *near = tt_nearest(name, names, count);
     return near ? tt_err(TT_USAGE, "no option '--%s'; did you mean '--%s'?", name, near)

@@ -1,4 +1,5 @@
 #include "cli/recipes.h"
+#include "cli/folder.h"
 #include "collector/gym/gym.h"
 #include "collector/registry.h"
 #include "common/base/mem.h"
@@ -152,6 +153,7 @@ static const recipe_line_t *s_best(const char *env)
 
 static void s_take_env(recipe_t *out, const char *env)
 {
+    out->by_env = true;
     const recipe_line_t *best = s_best(env);
     const bool bundled = best && s_bundled(best->config, out->path, sizeof out->path);
     if (bundled && strcmp(best->env, env) == 0) {
@@ -208,7 +210,7 @@ static tt_status_t s_not_found(const char *operand)
     return status;
 }
 
-tt_status_t recipe_find(recipe_t *out, const char *operand)
+static tt_status_t s_find(recipe_t *out, const char *operand)
 {
     *out = (recipe_t){0};
     if (strlen(operand) >= sizeof out->env)
@@ -227,9 +229,15 @@ tt_status_t recipe_find(recipe_t *out, const char *operand)
         if (s_is_env(operand))
             s_take_env(out, operand);
         else if (access(operand, F_OK) == 0)
-            snprintf(out->path, sizeof out->path, "%s", operand); /* a directory: who reads it says so */
+            snprintf(out->path, sizeof out->path, "%s", operand); /* a directory */
         else
             return s_not_found(operand);
     }
     return TT_OK;
+}
+
+tt_status_t recipe_find(recipe_t *out, const char *operand)
+{
+    TT_TRY(s_find(out, operand));
+    return folder_refuse(out->path);
 }

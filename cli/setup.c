@@ -353,12 +353,9 @@ static void s_name_others(tt_setup_t *self)
 {
     size_t count;
     const tt_algorithm_t *const *algorithms = tt_algorithms(&count);
-    for (size_t i = 0; i < count; i++) {
-        char *whose = tt_sprintf("the algorithm %s, and this is %s", algorithms[i]->name, self->algorithm->name);
+    for (size_t i = 0; i < count; i++)
         if (algorithms[i] != self->algorithm)
-            tt_config_foreign(self->config, algorithms[i]->fields, whose);
-        free(whose);
-    }
+            tt_config_foreign(self->config, algorithms[i]->fields, algorithms[i]->name, self->algorithm->name);
 }
 
 /*  The algorithm's options about the same: those that begin with the same word. "" = there is none. */
@@ -650,10 +647,27 @@ static void s_hint(const recipe_t *recipe, const char *const *sets, size_t count
     free(why);
 }
 
+/*  An environment stands in the config's place: another one beside it would be trained by the settings, and to the goal, of the first. */
+static tt_status_t s_check_env(const tt_args_t *args, const char *operand)
+{
+    static const char key[] = "env=";
+    const char *option = s_last(args, "env"), *other = NULL;
+    if (option && strcmp(option, operand) != 0)
+        return tt_err(TT_USAGE, "%s beside --env %s: give one environment, or a config with --env", operand, option);
+    for (size_t n = 0; tt_arg_nth(args, "set", n); n++)
+        if (strncmp(tt_arg_nth(args, "set", n), key, sizeof key - 1) == 0)
+            other = tt_arg_nth(args, "set", n) + sizeof key - 1;
+    if (other && strcmp(other, operand) != 0)
+        return tt_err(TT_USAGE, "%s beside --set env=%s: give one environment, or a config with --env", operand, other);
+    return TT_OK;
+}
+
 tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path, const char *first)
 {
     recipe_t recipe;
     TT_TRY(recipe_find(&recipe, path));
+    if (recipe.by_env)
+        TT_TRY(s_check_env(args, path));
     size_t given = 0, count = 0;
     while (tt_arg_nth(args, "set", given))
         given++;

@@ -114,8 +114,10 @@ void tt_config_destroy(tt_config_t **self_p)
         s_claim_free(&self->claims[i]);
     for (size_t i = 0; i < self->ignored_count; i++)
         free(self->ignored[i]);
-    for (size_t i = 0; i < self->stranger_count; i++)
-        free(self->strangers[i].whose);
+    for (size_t i = 0; i < self->stranger_count; i++) {
+        free(self->strangers[i].algorithm);
+        free(self->strangers[i].ours);
+    }
     free(self->strangers);
     free(self->entries);
     free(self->claims);
@@ -215,10 +217,10 @@ void tt_config_ignore(tt_config_t *self, const char *prefix)
     self->ignored[self->ignored_count++] = tt_strdup(prefix);
 }
 
-void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const char *whose)
+void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const char *algorithm, const char *ours)
 {
     self->strangers = tt_realloc(self->strangers, (self->stranger_count + 1) * sizeof *self->strangers);
-    self->strangers[self->stranger_count++] = (stranger_t){fields, tt_strdup(whose)};
+    self->strangers[self->stranger_count++] = (stranger_t){fields, tt_strdup(algorithm), tt_strdup(ours)};
 }
 
 /*  ---- what is left ---- */

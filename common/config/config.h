@@ -107,9 +107,9 @@ void tt_config_ignore(tt_config_t *self, const char *prefix);
 /*  Is there a key below "prefix."? */
 bool tt_config_has(const tt_config_t *self, const char *prefix);
 
-/*  Keys that this config has not, but one with another choice would have: an unknown key of theirs is said to belong to
- *  `whose` ("the algorithm x; this is y"). The table is borrowed. */
-void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const char *whose);
+/*  Keys that this config has not, but one with another algorithm would have: of an unknown key all those are named that have it, and `ours`, which
+ *  this config has. The table is borrowed. */
+void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const char *algorithm, const char *ours);
 
 /*  TT_CONFIG: two rivals are set, or a key was not claimed; the text names it, its place and what it may be: our word for
  *  another trainer's (synonyms.h), a key of somebody else, the nearest known key. */

@@ -39,10 +39,10 @@ typedef struct {
     made_t *made;       /* NULL = the field stands in a table    */
 } claim_t;
 
-/*  Keys that another kind of job would have. */
+/*  Keys that this job would have with another algorithm. */
 typedef struct {
     const tt_cfg_field_t *fields; /* borrowed */
-    char *whose;
+    char *algorithm, *ours;       /* whose they are, and what this job has */
 } stranger_t;
 
 struct tt_config {

@@ -15,16 +15,39 @@ static tt_status_t s_err_synonym(const entry_t *entry, const tt_synonym_t *word)
         word->ours, word->note ? " (" : "", word->note ? word->note : "", word->note ? ")" : "");
 }
 
-/*  The table of others that has the key, in whatever section it stands here. */
-static const tt_cfg_field_t *s_stranger(const tt_config_t *self, const char *key, const char **whose)
+/*  A key of a table of others, in whatever section it stands here. */
+static const tt_cfg_field_t *s_field_of(const stranger_t *stranger, const char *key)
 {
-    for (size_t i = 0; i < self->stranger_count; i++)
-        for (const tt_cfg_field_t *field = self->strangers[i].fields; field->key; field++)
-            if (strcmp(key_leaf(field->key), key_leaf(key)) == 0) {
-                *whose = self->strangers[i].whose;
-                return field;
-            }
+    for (const tt_cfg_field_t *field = stranger->fields; field->key; field++)
+        if (strcmp(key_leaf(field->key), key_leaf(key)) == 0)
+            return field;
     return NULL;
+}
+
+/*  The first table of others that has the key. */
+static const tt_cfg_field_t *s_stranger(const tt_config_t *self, const char *key)
+{
+    const tt_cfg_field_t *field = NULL;
+    for (size_t i = 0; i < self->stranger_count && !field; i++)
+        field = s_field_of(&self->strangers[i], key);
+    return field;
+}
+
+/*  "the algorithms dqn, sac and td3, and this is ppo". */
+static void s_whose(const tt_config_t *self, const char *key, tt_buf_t *out)
+{
+    const stranger_t *last = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < self->stranger_count; i++)
+        if (s_field_of(&self->strangers[i], key)) {
+            last = &self->strangers[i];
+            count++;
+        }
+    (void)tt_buf_printf(out, "the algorithm%s ", count > 1 ? "s" : "");
+    for (const stranger_t *one = self->strangers; one < last; one++)
+        if (s_field_of(one, key))
+            (void)tt_buf_printf(out, "%s%s", one->algorithm, --count > 1 ? ", " : " and ");
+    (void)tt_buf_printf(out, "%s, and this is %s", last->algorithm, last->ours);
 }
 
 /*  A key that a person could have meant: not one of a map's, and not one that the program fills in. */
@@ -90,11 +113,16 @@ static const char *s_value_above(const tt_config_t *self, const char *key)
     return NULL;
 }
 
-static tt_status_t s_err_stranger(const entry_t *entry, const char *key, const char *whose)
+static tt_status_t s_err_stranger(const tt_config_t *self, const entry_t *entry, const char *key)
 {
     const bool other = strcmp(key, entry->key) != 0;
-    return tt_err(TT_CONFIG, "%s: unknown key '%s'%s%s%s; it belongs to %s", entry->origin, entry->key,
-        other ? " (here '" : "", other ? key : "", other ? "')" : "", whose);
+    tt_buf_t whose;
+    tt_buf_init(&whose, 4096);
+    s_whose(self, key, &whose);
+    tt_err(TT_CONFIG, "%s: unknown key '%s'%s%s%s; it belongs to %s", entry->origin, entry->key,
+        other ? " (here '" : "", other ? key : "", other ? "')" : "", tt_buf_text(&whose));
+    tt_buf_free(&whose);
+    return TT_CONFIG;
 }
 
 tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry)
@@ -112,10 +140,9 @@ tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry)
     if (value)
         return tt_err(
             TT_CONFIG, "%s: unknown key '%s'; '%s' is a value, not a section", entry->origin, entry->key, value);
-    const char *whose = NULL;
-    const tt_cfg_field_t *stranger = ours ? NULL : s_stranger(self, word ? word->ours : entry->key, &whose);
+    const tt_cfg_field_t *stranger = ours ? NULL : s_stranger(self, word ? word->ours : entry->key);
     if (stranger)
-        return s_err_stranger(entry, stranger->key, whose);
+        return s_err_stranger(self, entry, stranger->key);
     const char *near = s_nearest_claim(self, entry->key);
     return near ? tt_err(TT_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", entry->origin, entry->key, near)
                 : tt_err(TT_CONFIG, "%s: unknown key '%s'; 'tutti config' lists the keys", entry->origin, entry->key);

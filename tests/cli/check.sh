@@ -142,6 +142,7 @@ expect 64 "check: --set stop.env_steps=: no value; null switches a rule off" "$T
 expect 64 "--seed: no value" "$TUTTI" check good.yaml --seed ''
 expect 64 "--name: no value" "$TUTTI" run good.yaml --name ''
 # what the program fills in is nobody's to be told of
+expect 78 "unknown key 'tau' (here 'algorithm.tau'); it belongs to the algorithms dqn, sac and td3, and this is ppo" "$TUTTI" check good.yaml --set tau=0.1
 expect 78 "unknown key 'epsilon_end' (here 'algorithm.epsilon_end'); it belongs to the algorithm dqn, and this is ppo" "$TUTTI" check good.yaml --set epsilon_end=0.1
 expect 78 "--set: unknown key 'nun_envs'; did you mean 'num_envs'?" "$TUTTI" run good.yaml --set nun_envs=4
 expect 78 "--set: algorithm.minibatch_size: given beside algorithm.minibatches (--set); one follows from the other: keep one" \

@@ -105,3 +105,16 @@ fi
 
 "$TUTTI" config >out
 tr -s ' \n' ' ' <out | grep -qF 'concat KEY; embed KEY 16' || fail "tutti config lists no embed"
+
+# a folder where a config is wanted: manifests are kubectl's to apply, and which of its files can be run here is said
+refused 64 "$TT_SOURCE_DIR/k8s/samples/results is a folder of Kubernetes manifests, which 'kubectl apply -k $TT_SOURCE_DIR/k8s/samples/results' applies" \
+    "$TUTTI" run "$TT_SOURCE_DIR/k8s/samples/results"
+refused 64 "which 'kubectl apply -k $TT_SOURCE_DIR/configs/k8s' applies; of its files these can be run: dijob-cartpole.yaml, dijob-qbert.yaml" \
+    "$TUTTI" check "$TT_SOURCE_DIR/configs/k8s"
+mkdir one many none
+cp "$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml" one/a.yml
+for name in a b c d e f; do cp one/a.yml many/$name.yaml; done
+echo 'seed: 1' >many/aa.yaml
+refused 64 'one is a folder; of its files this one can be run: a.yml' "$TUTTI" run one
+refused 64 'many is a folder; of its files these can be run: a.yaml, b.yaml, c.yaml, d.yaml and 2 more' "$TUTTI" run many
+refused 74 'Is a directory' "$TUTTI" run none

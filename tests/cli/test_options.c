@@ -1,6 +1,7 @@
 /*  The command line by the table. The table of commands here is the test's own. */
 #include "cli/cmd.h"
 #include "common/config/config.h"
+#include "common/config/synonyms.h"
 #include "tests/test.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ static const tt_command_t s_commands[] = {
     {"many", "Group", "RUN ROLE=N...", "takes two or more", NULL, s_options, NULL},
     {"maybe", "Group", "[NAME]", "takes one or none", NULL, s_options, NULL},
     {"any", "Group", "[NAME...]", "takes any", NULL, s_options, NULL},
+    {"without", "Group", "", "takes no settings", NULL, s_options + 1, NULL},
     {"none", "Group", "", "takes none", NULL, s_options, NULL},
 };
 
@@ -166,6 +168,21 @@ static void test_messages(void **state)
                                "usage: tutti none [options]; 'tutti none --help' says more\n"},
         {"none --wholly-other=1", "tutti none: no option '--wholly-other'\n"
                                   "usage: tutti none [options]; 'tutti none --help' says more\n"},
+        {"none --clip_range 0.2", "tutti none: no option '--clip_range'; here it is '--set algorithm.clip=VALUE'\n"
+                                  "usage: tutti none [options]; 'tutti none --help' says more\n"},
+        {"none --clip-range=0.2", "tutti none: no option '--clip-range'; here it is '--set algorithm.clip=VALUE'\n"
+                                  "usage: tutti none [options]; 'tutti none --help' says more\n"},
+        {"none --num-envs 8", "tutti none: no option '--num-envs'; here it is '--set num_envs=VALUE'\n"
+                              "usage: tutti none [options]; 'tutti none --help' says more\n"},
+        {"none --algorithm.clip 1",
+            "tutti none: no option '--algorithm.clip'; here it is '--set algorithm.clip=VALUE'\n"
+            "usage: tutti none [options]; 'tutti none --help' says more\n"},
+        {"none --use-sde", "tutti none: no option '--use-sde'; there is no state-dependent exploration; leave it away\n"
+                           "usage: tutti none [options]; 'tutti none --help' says more\n"},
+        {"none --replicas 2", "tutti none: no option '--replicas'\n"
+                              "usage: tutti none [options]; 'tutti none --help' says more\n"},
+        {"without --clip_range 0.2", "tutti without: no option '--clip_range'\n"
+                                     "usage: tutti without [options]; 'tutti without --help' says more\n"},
         {"none -x", "tutti none: no option '-x'\n"
                     "usage: tutti none [options]; 'tutti none --help' says more\n"},
         {"none -fx", "tutti none: no option '-x'\n"
@@ -187,6 +204,28 @@ static void test_messages(void **state)
         assert_null(s_new(&code, cases[i].line, STDERR_FILENO, text, sizeof text));
         assert_string_equal(text, cases[i].message);
         assert_int_equal(code, 64);
+    }
+}
+
+/*  Whatever word of others a config is told ours for, an option is; as they write it on a command line. */
+static void test_every_word_of_others(void **state)
+{
+    (void)state;
+    size_t count;
+    const tt_synonym_t *words = tt_synonyms(&count);
+    for (size_t i = 0; i < count; i++) {
+        char line[128], text[1024], expected[128], own[128];
+        int code = -1;
+        if (strchr(words[i].word, '.'))
+            continue; /* more than a word */
+        snprintf(line, sizeof line, "none --%s=1", words[i].word);
+        for (char *c = line; *c; c++)
+            *c = *c == '_' && i % 2 ? '-' : *c;
+        assert_null(s_new(&code, line, STDERR_FILENO, text, sizeof text));
+        snprintf(expected, sizeof expected, "here it is '--set %s=VALUE'", words[i].ours ? words[i].ours : "");
+        snprintf(own, sizeof own, ".%s=VALUE", words[i].word); /* of another algorithm a key of ours */
+        if (!strstr(text, words[i].ours ? expected : words[i].note) && !strstr(text, own))
+            fail_msg("%s is answered: %s", line, text);
     }
 }
 
@@ -232,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_operands),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_every_word_of_others),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_help),
     };

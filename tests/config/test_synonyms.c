@@ -202,16 +202,40 @@ static const tt_cfg_field_t s_other[] = {
     {0},
 };
 
+/*  Others that have one of its keys. */
+static const tt_cfg_field_t s_tau[] = {{"algorithm.tau", TT_CFG_F32, 0, "0.1", .help = "of several"}, {0}};
+
 static void s_refused_beside(const char *yaml, const tt_cfg_field_t *ours, const char *expected)
 {
     tt_config_t *config = NULL;
     char target[4096];
     assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
     assert_ok(tt_config_claim(config, ours, target));
-    tt_config_foreign(config, ours == s_other ? s_ppo()->fields : s_other, "the algorithm b, and this is a");
+    tt_config_foreign(config, ours == s_other ? s_ppo()->fields : s_other, "b", "a");
     assert_int_equal(tt_config_finish(config), TT_CONFIG);
     assert_string_equal(tt_err_text(), expected);
     tt_config_destroy(&config);
+}
+
+static void test_a_key_of_several_names_them_all(void **state)
+{
+    (void)state;
+    static const char yaml[] = "algorithm:\n  tau: 1\n", *const names[] = {"b", "c", "d"};
+    static const char *const said[] = {"the algorithm b", "the algorithms b and c", "the algorithms b, c and d"};
+    for (size_t count = 1; count <= TT_COUNT(names); count++) {
+        tt_config_t *config = NULL;
+        char target[4096], expected[160];
+        assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
+        assert_ok(tt_config_claim(config, s_ppo()->fields, target));
+        for (size_t i = 0; i < count; i++)
+            tt_config_foreign(config, i == 0 ? s_other : s_tau, names[i], "a");
+        tt_config_foreign(config, s_ppo()->fields, "without", "a");
+        assert_int_equal(tt_config_finish(config), TT_CONFIG);
+        snprintf(expected, sizeof expected, "f.yaml:2:3: unknown key 'algorithm.tau'; it belongs to %s, and this is a",
+            said[count - 1]);
+        assert_string_equal(tt_err_text(), expected);
+        tt_config_destroy(&config);
+    }
 }
 
 static void test_a_key_of_another_says_whose_it_is(void **state)
@@ -237,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_every_word_leads_to_a_key),
         cmocka_unit_test(test_an_algorithm_of_others),
         cmocka_unit_test(test_a_key_of_another_says_whose_it_is),
+        cmocka_unit_test(test_a_key_of_several_names_them_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,11 @@ def test_env_overrides(world):
     equal(done.returncode, 0, f"run --env: {done.stderr}")
     with open(os.path.join(json.loads(done.stdout)["run_dir"], "config.yaml"), encoding="utf-8") as file:
         check("\nenv: MountainCar-v0\n" in file.read(), "the run's config has another environment")
+    for args, said in ((("--env", "Pendulum-v1"), "--env Pendulum-v1"), (("--set", "env=Pendulum-v1"), "--set env=Pendulum-v1")):
+        for command in ("run", "check"):  # an environment in the config's place brings its settings and its goal
+            done = world.tutti(command, "CartPole-v1", *args)
+            check(done.returncode == 64 and f"CartPole-v1 beside {said}: give one environment" in done.stderr, f"{args}: {done.stderr}")
+    equal(s_config(world, "CartPole-v1", "--env", "CartPole-v1")[0]["env"], "CartPole-v1", "the same twice")
     error, _ = s_config(world, "cartpole-ppo", "--env", "", code=78)
     check(error.startswith("--env: env"), error)
     manifest = os.path.join(SOURCE, "configs", "k8s", "dijob-cartpole.yaml")

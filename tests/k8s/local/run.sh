@@ -303,7 +303,7 @@ refused no-config 66 "no file 'cartpole-pp'" 'coordinator, --config, cartpole-pp
 refused no-key 78 "unknown key 'clip_range'" 'coordinator, --config, cartpole-ppo, --set, clip_range=0.1'
 refused no-command 64 "tutti has no command 'cordinator'" cordinator
 refused no-option 64 "no option '--confg'" 'coordinator, --confg, cartpole-ppo'
-refused no-python 78 'TT_PYTHON' 'coordinator, --config, qbert-dqn, --set, env.python=/no/python' ', env: [{name: WHO, value: me}]'
+refused no-python 78 '/no/python, and there is no such program' 'coordinator, --config, qbert-dqn, --set, env.python=/no/python' ', env: [{name: WHO, value: me}]'
 # what a container brings along may be another Python: only the pod knows whether that one has it
 { job brings; printf '  engine: tutti\n  coordinator: {template: {spec: {containers: [{name: di-container, args: [coordinator, --config, qbert-dqn], env: [{name: TT_PYTHON, value: /no/python}]}]}}}\n'; } >brings.yaml
 "$TUTTI" check brings.yaml >out 2>&1 || fail "refused for this machine's Python"
