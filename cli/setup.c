@@ -657,7 +657,7 @@ static tt_status_t s_check_env(const tt_args_t *args, const char *operand)
     for (size_t n = 0; tt_arg_nth(args, "set", n); n++)
         if (strncmp(tt_arg_nth(args, "set", n), key, sizeof key - 1) == 0)
             other = tt_arg_nth(args, "set", n) + sizeof key - 1;
-    if (other && strcmp(other, operand) != 0)
+    if (other && *other != '{' && strcmp(other, operand) != 0) /* {args: ...} says more of this one */
         return tt_err(TT_USAGE, "%s beside --set env=%s: give one environment, or a config with --env", operand, other);
     return TT_OK;
 }
