@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "k8s/api/words.h"
 #include "k8s/front/object.h"
 
 /*  In each pod: the agent and what it needs, and the program's output; a token that only the agent's user may read. */
@@ -207,7 +208,9 @@ static void s_trouble(edl_pod_t *out, const json_t *status, const json_t *agent)
 {
     parts_trouble_t trouble;
     parts_trouble(&trouble, status, agent);
-    snprintf(out->trouble, sizeof out->trouble, "%s%s%s", trouble.why, trouble.words[0] ? ": " : "", trouble.words);
+    char *text = tt_sprintf("%s%s%s", trouble.why, trouble.words[0] ? ": " : "", trouble.words);
+    kube_words(out->trouble, sizeof out->trouble, text);
+    free(text);
 }
 
 tt_status_t edl_pod_read(edl_pod_t *out, const json_t *object)

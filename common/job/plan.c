@@ -41,6 +41,13 @@ static void s_clean(plan_t *self)
 
 /* ---- watching ---------------------------------------------------------------------------------------------------------- */
 
+/*  Nobody is there, or what is there is what was left of those that are made anew: it says nothing of how the job ends. */
+static bool s_is_between_lives(const plan_t *self)
+{
+    const tt_stage_t stage = self->out->state.stage;
+    return self->seen->replica_count == 0 || stage == TT_STAGE_RESTARTING || stage == TT_STAGE_RESHAPING;
+}
+
 /*  Whose rules say nothing that could be kept: the stage tells how its replicas are, once nobody works any more. */
 static void s_watch(plan_t *self)
 {
@@ -50,6 +57,8 @@ static void s_watch(plan_t *self)
         plan_decide(self);
         return;
     }
+    if (s_is_between_lives(self))
+        return;
     for (size_t i = 0; i < self->seen->replica_count; i++) {
         const tt_replica_t *replica = &self->seen->replicas[i];
         going_on += replica->deleting || tt_replica_alive(replica);

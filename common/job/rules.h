@@ -80,7 +80,7 @@ typedef struct {
     bool suspend;      /* nobody of it runs; it goes on when this is off             */
     bool whole;        /* in step, and the numbers change: all go before any comes   */
     bool hold;         /* what new replicas need is not there: none is made or removed */
-    bool watch_only;   /* nothing is made or removed, only the stage is decided      */
+    bool watch_only;   /* nothing is made or removed, only the stage is decided, by whoever is left */
 } tt_rules_t;
 
 /*  Which rules exclude each other: tests/job/sound.c. */

@@ -1,5 +1,6 @@
 #define TT_LOG_COMPONENT "kube"
 #include "k8s/api/recorder.h"
+#include "k8s/api/words.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <sodium.h>
@@ -19,7 +20,6 @@ enum {
     BURST = 25,          /* of an object at once ...                                          */
     SPEND_MS = 300000,   /* ... and one more after each of these                              */
     REMEMBERED = 4096,   /* events; and objects; and groups of events                         */
-    TEXT_MAX = 1024,     /* what the API server takes                                         */
     NAME_MAX_SIZE = 230, /* of the object's in the event's */
     TRIES = 3,
     RETRY_MS = 2000,
@@ -425,22 +425,12 @@ static event_t *s_known(kube_recorder_t *self, const char *key)
     return NULL;
 }
 
-/*  At most so many bytes, and no half of a character at the end. */
-static void s_cut(char *text, size_t most)
-{
-    size_t size = strlen(text);
-    if (size <= most)
-        return;
-    for (size = most; size && ((unsigned char)text[size] & 0xc0) == 0x80;)
-        size--;
-    text[size] = '\0';
-}
-
 static char *s_combined_text(const char *message)
 {
-    char *text = tt_sprintf("(combined from similar events): %s", message);
-    s_cut(text, TEXT_MAX);
-    return text;
+    char *text = tt_sprintf("(combined from similar events): %s", message), words[KUBE_EVENT_WORDS + 1];
+    kube_words(words, sizeof words, text);
+    free(text);
+    return tt_strdup(words);
 }
 
 /*  group: the lines but for the message. False: dropped. */
@@ -473,12 +463,13 @@ static const char *s_or_empty(const char *text)
 void kube_recorder_event(
     kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason, const char *fmt, ...)
 {
-    char words[TEXT_MAX + 2], message[TEXT_MAX + 1]; /* one more, so that it is seen that something is missing */
+    char *words = NULL, message[KUBE_EVENT_WORDS + 1];
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(words, sizeof words, fmt, args);
+    TT_CHECK(vasprintf(&words, fmt, args) >= 0);
     va_end(args);
-    tt_text_copy(message, sizeof message, words);
+    kube_words(message, sizeof message, words);
+    free(words);
     char *object = tt_sprintf("%s\n%s\n%s\n%s\n%s", about->api_version, about->kind, s_or_empty(about->namespace_),
         about->name, s_or_empty(about->uid));
     char *group = tt_sprintf("%s\n%s\n%s", object, type, reason);

@@ -5,8 +5,8 @@
 #include "common/base/mem.h"
 #include "k8s/dijob/rules.h"
 
-/*  A job that came by another's schema, or whose spec was broken since. Without pods it fails; one that runs is never ended
- *  for a rule of ours: it goes on as far as it can, and the user is told. */
+/*  A job that came by another's schema, or whose spec was broken since. A new one fails; one that has begun, by its phase or by its pods, is never
+ *  ended for a rule of ours, not even where it has no pod just now: it goes on as far as it can, and the user is told. */
 static bool s_may_begin(planner_t *self)
 {
     const dijob_t *job = self->job;
@@ -14,7 +14,7 @@ static bool s_may_begin(planner_t *self)
     const char *words = dijob_refusal(job);
     const char *reason = job->invalid ? "InvalidSpec" : "InvalidName";
     self->reason = words ? reason : NULL;
-    if (words && (new || (job->invalid && self->view->pod_count == 0))) {
+    if (words && new) {
         planner_phase(self, DIJOB_PHASE_FAILED, job->tasks_shape ? "JobFailed" : "DIJobFailed", "Warning",
             "DIJob %s failed because %s", job->meta.name, words);
         return false;

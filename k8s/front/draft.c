@@ -2,10 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "common/base/mem.h"
-#include "common/base/text.h"
 #include "k8s/api/dump.h"
-
-enum { WORDS_ROOM = 1024 }; /* as long as an event's message may be */
+#include "k8s/api/words.h"
 
 static json_t *s_status(const char *text)
 {
@@ -45,9 +43,11 @@ front_action_t *draft_add(draft_t *self, front_do_t what, const char *name)
 
 char *draft_words(const char *fmt, va_list args)
 {
-    char text[WORDS_ROOM];
-    vsnprintf(text, sizeof text, fmt, args);
-    return tt_text_dup(text);
+    char *text = NULL, words[KUBE_EVENT_WORDS + 1];
+    TT_CHECK(vasprintf(&text, fmt, args) >= 0);
+    kube_words(words, sizeof words, text);
+    free(text);
+    return tt_strdup(words);
 }
 
 void draft_event(draft_t *self, const char *type, const char *reason, const char *fmt, ...)

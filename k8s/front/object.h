@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "k8s/api/store.h"
 
-enum { NAME_MAX_CHARS = 253, PARTS_WORDS = 257 };
+enum { NAME_MAX_CHARS = 253, PARTS_WORDS = 2049 /* a kubelet takes no more of a log */ };
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------ */
 

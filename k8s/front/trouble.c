@@ -1,8 +1,10 @@
 /*  trouble - what a pod's status says of why it does not run, or failed: one word, and the line that a person wants to read. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "k8s/api/words.h"
 #include "k8s/front/object.h"
 
 /*  What a kubelet says of a container that waits -> our word. It alternates between an error and the back-off after it. */
@@ -29,7 +31,7 @@ static const char *s_word(const char *reason)
     return NULL;
 }
 
-/*  The last line that says something, cut between characters, without what would move a terminal. */
+/*  The last line that says something, shortened where it is too long, without what would move a terminal. */
 static void s_last_line(char out[PARTS_WORDS], const char *text)
 {
     const char *end = text + strlen(text), *begin;
@@ -37,12 +39,9 @@ static void s_last_line(char out[PARTS_WORDS], const char *text)
         end--;
     for (begin = end; begin > text && begin[-1] != '\n'; begin--)
         ;
-    size_t size = (size_t)(end - begin);
-    if (size >= PARTS_WORDS)
-        for (size = PARTS_WORDS - 1; size > 0 && ((unsigned char)begin[size] & 0xc0) == 0x80; size--)
-            ;
-    memcpy(out, begin, size);
-    out[size] = 0;
+    char *line = tt_sprintf("%.*s", (int)(end - begin), begin);
+    kube_words(out, PARTS_WORDS, line);
+    free(line);
     for (char *c = out; *c; c++)
         if (iscntrl((unsigned char)*c))
             *c = ' ';

@@ -7,32 +7,34 @@
 #include <unistd.h>
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "k8s/api/words.h"
 #include "k8s/front/object.h"
 
 /* ---- the last line --------------------------------------------------------------------------------------------------------- */
 
-/*  The last of the lines that are not empty, cut to fit; what terminals obey is '?'. */
-static void s_last_line(char *out, size_t room, const char *text, size_t size)
+/*  The last of the lines that are not empty, shortened to fit; what terminals obey is '?'. */
+static void s_last_line(char out[BOX_WORDS], char *text, size_t size)
 {
     while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r' || text[size - 1] == ' '))
         size--;
     size_t begin = size;
     while (begin > 0 && text[begin - 1] != '\n')
         begin--;
-    size_t length = 0;
-    for (; begin < size && length + 1 < room; begin++)
-        out[length++] = (unsigned char)text[begin] >= ' ' && text[begin] != 127 ? text[begin] : '?';
-    out[length] = '\0';
+    for (size_t i = begin; i < size; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 127)
+            text[i] = '?';
+    text[size] = '\0';
+    kube_words(out, BOX_WORDS, text + begin);
 }
 
 void box_read_last_line(box_t *self, const char *run_dir)
 {
-    char *path = tt_sprintf("%s/logs/%s.log", run_dir, self->log), tail[4096];
+    char *path = tt_sprintf("%s/logs/%s.log", run_dir, self->log), tail[4096 + 1];
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     const off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
-    const off_t from = size > (off_t)sizeof tail ? size - (off_t)sizeof tail : 0;
-    const ssize_t got = size > 0 ? pread(fd, tail, sizeof tail, from) : 0;
-    s_last_line(self->message, sizeof self->message, tail, got > 0 ? (size_t)got : 0);
+    const off_t room = sizeof tail - 1, from = size > room ? size - room : 0;
+    const ssize_t got = size > 0 ? pread(fd, tail, (size_t)room, from) : 0;
+    s_last_line(self->message, tail, got > 0 ? (size_t)got : 0);
     if (fd >= 0)
         close(fd);
     free(path);

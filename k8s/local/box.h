@@ -5,7 +5,7 @@
 #include "controller/containers.h"
 #include "k8s/front/front.h"
 
-enum { BOX_WORDS = 512 };
+enum { BOX_WORDS = 2049 }; /* as of a kubelet */
 
 /*  What is kept of a container beside its state (controller/containers.h). */
 typedef struct {

@@ -1,4 +1,5 @@
 #include "k8s/local/kubelet.h"
+#include "k8s/api/words.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,10 +95,11 @@ static tt_status_t s_start(void *ctx, size_t index, tt_replica_id_t *id)
 /*  Its last line says nothing of why it was killed. */
 static void s_say_killed(box_t *box, const tt_replica_event_t *event, bool memory)
 {
-    char line[BOX_WORDS];
-    memcpy(line, box->message, sizeof line);
-    snprintf(box->message, sizeof box->message, "%.64s%.160s%s%.250s", event->reason,
+    const char *line = box->message;
+    char *text = tt_sprintf("%s%s%s%s", event->reason,
         memory ? ": out of memory, it had come to its limit" : event->why, *line ? "; its last line: " : "", line);
+    kube_words(box->message, sizeof box->message, text);
+    free(text);
 }
 
 static void s_ended(kubelet_t *self, pod_t *pod, box_t *box, const tt_replica_event_t *event)

@@ -82,6 +82,12 @@ static bool s_has_ended(const planner_t *self)
     return self->phase == TFJOB_PHASE_SUCCEEDED || self->phase == TFJOB_PHASE_FAILED;
 }
 
+/*  Another operator's may have no pod just now, between two lives of them. */
+static bool s_has_begun(const planner_t *self)
+{
+    return self->phase != TFJOB_PHASE_NONE && self->phase != TFJOB_PHASE_CREATED;
+}
+
 static void s_decide(planner_t *self)
 {
     rules_t rules;
@@ -111,7 +117,7 @@ tt_status_t tfjob_plan(front_plan_t *out, const front_view_t *view)
     planner_t self = {.view = view, .job = job, .pods = (const tfjob_pod_t *const *)view->pods, .phase = job->phase};
     draft_open(&self.draft, out, job->status, view->now_s);
     if (job->invalid && !s_has_ended(&self)) {
-        if (view->pod_count > 0)
+        if (view->pod_count > 0 || s_has_begun(&self))
             tfjob_status_refused(&self);
         else
             tfjob_status_invalid(&self);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "k8s/api/words.h"
 #include "k8s/front/object.h"
 #include "k8s/tfjob/plan.h"
 
@@ -71,17 +72,16 @@ static void s_phase(planner_t *self, tfjob_phase_t phase, const char *reason, co
 /* ---- how a pod ended -------------------------------------------------------------------------------------------------------- */
 
 /*  "mnist-worker-1 exited with code 1 (Error: no such file)" */
-static void s_end_words(char *out, size_t size, const tfjob_pod_t *pod)
+static char *s_end_words(const tfjob_pod_t *pod)
 {
     char code[32] = "failed";
     if (pod->exit_code >= 0)
         snprintf(code, sizeof code, "exited with code %d", pod->exit_code);
     const char *colon = pod->why && pod->words ? ": " : "";
     if (pod->why || pod->words)
-        snprintf(out, size, "%s %s (%s%s%s)", pod->meta.name, code, pod->why ? pod->why : "", colon,
-            pod->words ? pod->words : "");
-    else
-        snprintf(out, size, "%s %s", pod->meta.name, code);
+        return tt_sprintf(
+            "%s %s (%s%s%s)", pod->meta.name, code, pod->why ? pod->why : "", colon, pod->words ? pod->words : "");
+    return tt_sprintf("%s %s", pod->meta.name, code);
 }
 
 static size_t s_failed(const planner_t *self, uint8_t type)
@@ -96,12 +96,13 @@ static size_t s_failed(const planner_t *self, uint8_t type)
 static void s_because(
     planner_t *self, tfjob_phase_t phase, const char *reason, const char *does, const tfjob_pod_t *pod)
 {
-    char end[640];
-    s_end_words(end, sizeof end, pod);
-    char *words = tt_sprintf("TFJob %s %s because %zu %s replica(s) failed: %s", self->job->meta.name, does,
+    char *end = s_end_words(pod), words[KUBE_EVENT_WORDS + 1];
+    char *all = tt_sprintf("TFJob %s %s because %zu %s replica(s) failed: %s", self->job->meta.name, does,
         s_failed(self, pod->type), tfjob_type_title((tfjob_type_t)pod->type), end);
+    kube_words(words, sizeof words, all);
     s_phase(self, phase, reason, words);
-    free(words);
+    free(all);
+    free(end);
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------------ */

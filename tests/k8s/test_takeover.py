@@ -83,6 +83,19 @@ def s_left_by_v11(k8s, name, release="1.1.3", spec=None):
     s_service(k8s, service, labels, owner)
 
 
+def s_between(k8s, name, phase, pods=None, tasks=None):
+    """A job of a task, at a moment at which it has no pod, or one that ended so."""
+    job = s_job(k8s, "v2alpha1", name, {"tasks": tasks or [s_task("learner", name="learner")], "cleanPodPolicy": "Running"},
+                {"phase": phase, "restarts": int(phase == "Restarting"), "replicas": 1, "readyReplicas": 0,
+                 "conditions": [{"type": phase, "status": "True", "reason": f"Job{phase}", "message": "as it was"}]})
+    if pods:
+        labels = {"diengine/job": name, "diengine/operator": "di-operator", "diengine/pod": f"{name}-learner-0",
+                  "diengine/task-type": "learner", "diengine/task-name": "learner"}
+        notes = {"diengine/replicas": "1", "diengine/rank": "0", "diengine/task-rank": "0", "diengine/node": ""}
+        s_pod(k8s, f"{name}-learner-0", labels, notes, s_owner(job, "v2alpha1", blockOwnerDeletion=True), restartPolicy="Never")
+        rig.s_move(k8s, f"{name}-learner-0", pods)
+
+
 def s_left_by_v02(k8s, name, served=True):
     """A coordinator that asked di-server for two collectors and a learner. A service needs a name that begins with a letter
     and has no dot: without one where the job's has."""
@@ -176,6 +189,39 @@ def test_jobs_of_v2alpha1_go_on(k8s):
     wait_for(lambda: not s_uids(k8s, PODS), "nothing to be left", rig.DEADLINE)
 
 
+def test_jobs_between_two_lives(k8s):
+    """Pending, Restarting, ended: whatever their state. What the spec says can be kept is done; where we would refuse the spec nothing is."""
+    bad = [{"replicas": 1, **rig.s_template("x")}]
+    s_schema(k8s, "v2alpha1")
+    s_between(k8s, "pending", "Pending")
+    s_between(k8s, "restarting", "Restarting")
+    s_between(k8s, "done", "Succeeded", pods="Succeeded")
+    s_between(k8s, "failed", "Failed", pods="Failed")
+    s_between(k8s, "bad-pending", "Pending", tasks=bad)
+    s_between(k8s, "bad-restarting", "Restarting", tasks=bad)
+    s_between(k8s, "bad-done", "Succeeded", tasks=bad)
+    before = s_uids(k8s, PODS)
+    s_take_over(k8s)
+    with rig.Operator(k8s, ready=False) as op:
+        for name in ("pending", "restarting"):
+            s_await_looked_at(k8s, name)
+            wait_for(lambda: f"{name}-learner-0" in s_uids(k8s, PODS), f"the pod of {name}", rig.DEADLINE)
+            rig.s_move(k8s, f"{name}-learner-0", "Running", "10.9.9.7")
+            check(rig.s_await_phase(k8s, name, "Running").get("restarts", 0) == int(name == "restarting"), f"restarts of {name}")
+        for name, phase in (("done", "Succeeded"), ("failed", "Failed"), ("bad-pending", "Pending"),
+                            ("bad-restarting", "Restarting"), ("bad-done", "Succeeded")):
+            s_await_looked_at(k8s, name)
+            op.idle()
+            check(rig.s_phase(k8s, name) == phase, f"{name}: {rig.s_phase(k8s, name)}")
+            refused = s_refusal(k8s, name)
+            check(refused == (("True", "InvalidSpec") if name in ("bad-pending", "bad-restarting") else None), f"{name}: {refused}")
+        after = s_uids(k8s, PODS)
+        check({name: uid for name, uid in after.items() if name in before} == before, f"{before} became {after}")
+        check(set(after) - set(before) == {"pending-learner-0", "restarting-learner-0"}, f"{after}")
+    k8s.kubectl("delete", "dijob", "--all", "--wait=false")
+    wait_for(lambda: not s_uids(k8s, PODS), "nothing to be left", rig.DEADLINE)
+
+
 def test_jobs_of_v1alpha1_go_on(k8s):
     names = {"qbert": True, "2048-dqn": False, "exp.v1": False, LONG: True}
     s_schema(k8s, "v1alpha1")
@@ -197,5 +243,5 @@ def test_jobs_of_v1alpha1_go_on(k8s):
 
 
 if __name__ == "__main__":
-    cluster.main(test_jobs_of_v2alpha1_go_on, test_jobs_of_v1alpha1_go_on,
+    cluster.main(test_jobs_of_v2alpha1_go_on, test_jobs_between_two_lives, test_jobs_of_v1alpha1_go_on,
                  controllers=True)

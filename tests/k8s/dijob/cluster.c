@@ -414,7 +414,7 @@ const char *cluster_status(const cluster_t *self, const char *path)
 
 const char *cluster_condition(const cluster_t *self, const char *type)
 {
-    static char text[1024];
+    static char text[2048];
     json_t *object = self->job.status ? json_loads(self->job.status, 0, NULL) : json_object(), *item;
     size_t i;
     text[0] = 0;

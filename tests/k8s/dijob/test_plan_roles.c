@@ -238,6 +238,32 @@ static void test_a_job_that_runs_goes_on_whatever_its_name(void **state)
     assert_string_equal(cluster_phase(c), "Succeeded");
 }
 
+/*  Another operator's, between two lives of its pods: it is that one's, or its user's, to go on. */
+static void test_a_job_that_has_begun_is_left_alone_without_pods(void **state)
+{
+    for (dijob_phase_t phase = DIJOB_PHASE_CREATED; phase <= DIJOB_PHASE_RESCHEDULING; phase++)
+        for (int tasks = 0; tasks < 2; tasks++) {
+            cluster_t *c = *state;
+            c->job.status = tt_sprintf("{\"phase\":\"%s\"}", dijob_phase_name(phase));
+            c->job.phase = phase;
+            c->job.tasks_shape = tasks;
+            c->job.invalid = (char *)"spec.tasks[0].type: expected learner, collector, evaluator or none";
+            cluster_settle(c, 10);
+            assert_string_equal(cluster_phase(c), dijob_phase_name(phase));
+            assert_int_equal(c->pod_count + c->service_count, 0);
+            assert_non_null(strstr(cluster_condition(c, "SpecRefused"), "True InvalidSpec spec.tasks[0].type"));
+            assert_non_null(strstr(c->events, "Warning InvalidSpec spec.tasks[0].type"));
+            if (phase >= DIJOB_PHASE_RESTARTING) { /* what failed, and is about to be made anew */
+                pod_end(c, cluster_add(c, tasks ? DIJOB_TASK : DIJOB_COLLECTOR, "qbert-collector-0"), 1);
+                cluster_settle(c, 10);
+                assert_string_equal(cluster_phase(c), dijob_phase_name(phase));
+                assert_int_equal(c->pod_count, 1);
+            }
+            cluster_teardown(state);
+            s_setup(state);
+        }
+}
+
 static void test_a_job_that_runs_outlives_a_bad_spec(void **state)
 {
     cluster_t *c = *state;
@@ -296,6 +322,23 @@ static void test_an_end_that_is_final_fails_the_job(void **state)
         cluster_teardown(state);
         s_setup(state);
     }
+}
+
+/*  A line that an event has no room for: who ended, and how, stays, and what to do about it. */
+static void test_the_remedy_of_a_long_line_is_told(void **state)
+{
+    cluster_t *c = *state;
+    c->job.tutti = true;
+    s_running(c);
+    dijob_pod_t *pod = cluster_nth(c, DIJOB_COORDINATOR, 0);
+    pod->words = tt_sprintf("job.yaml:3:1: %1500s; run: pip install it", "");
+    pod_end(c, pod, 78);
+    cluster_settle(c, 10);
+    const char *words = cluster_condition(c, "Failed"), *end = "; run: pip install it";
+    assert_non_null(strstr(words, "pod qbert-coordinator ended with exit code 78 (bad configuration): job.yaml:3:1: "));
+    assert_string_equal(words + strlen(words) - strlen(end), end);
+    assert_int_equal(strlen(words), strlen("True DIJobFailed ") + 1024);
+    assert_non_null(strstr(c->events, words + strlen("True DIJobFailed ")));
 }
 
 /*  A peer that is not there yet, a disk that was full: started again. And DI-engine's codes are not ours. */
@@ -629,6 +672,7 @@ int main(void)
         T(test_a_job_that_is_deleted_is_left_to_the_garbage_collector),
         T(test_an_invalid_job_fails_and_says_why),
         T(test_an_end_that_is_final_fails_the_job),
+        T(test_the_remedy_of_a_long_line_is_told),
         T(test_other_ends_do_not_fail_the_job),
         T(test_an_end_that_was_survived_is_history),
         T(test_why_a_coordinator_failed_is_told),
@@ -636,6 +680,7 @@ int main(void)
         T(test_a_replica_that_fails_again_and_again_is_told),
         T(test_a_new_job_with_a_bad_name_fails),
         T(test_a_job_that_runs_goes_on_whatever_its_name),
+        T(test_a_job_that_has_begun_is_left_alone_without_pods),
         T(test_a_job_that_runs_outlives_a_bad_spec),
         T(test_a_spec_that_was_mended_is_kept_again),
         T(test_a_deleted_coordinator_comes_back_and_the_phase_stays),

@@ -190,6 +190,10 @@ has out 'not on this machine: tutti-no-such-program (wanted by coordinator)'
 grep -q 'container di-container ended with exit code 127: .*tutti-no-such-program: command not found' out || fail "no last line"
 has lacks/pods.json 'tutti-no-such-program: command not found'
 
+# a line with the remedy at its end, too long for a condition: beginning and end are told
+{ job long; role coordinator 'printf "no such level: %01500d; run: get-levels\n" 0; exit 7' 'restartPolicy: Never'; } | run long 7
+grep -q 'ended with exit code 7 (Error): no such level: 00*.* \.\.\. 00*; run: get-levels' out || grep -q 'no such level: 00* \.\.\. 00*; run: get-levels' out || fail "the line is cut"
+
 # ---- tasks: ranks, names of the others, restarts of the job ----------------------------------------------------------------
 run tasks 0 <<'END'
 apiVersion: diengine.opendilab.org/v2alpha1
