@@ -1,5 +1,6 @@
 /*  roster and peer: every cell of the table, and the rules of docs/internals/protocol.md. */
 #include <string.h>
+#include "common/base/log.h"
 #include "tests/coordinator/roster_world.h"
 #include "tests/test.h"
 
@@ -215,15 +216,42 @@ static void test_more_collectors_than_envs_wait_as_spares(void **state)
     world_end(w);
 }
 
+static char s_said[4096]; /* lines that were logged */
+
+static void s_on_line(void *ctx, const char *line)
+{
+    (void)ctx;
+    strncat(s_said, line, sizeof s_said - strlen(s_said) - 1);
+}
+
+/*  What is logged with the next roster; changes: does one come of it? */
+static const char *s_publish_says(world_t *w, bool changes)
+{
+    *s_said = '\0';
+    tt_log_sink(s_on_line, NULL);
+    const bool came = world_publish(w, "");
+    tt_log_sink(NULL, NULL);
+    assert_true(came == changes);
+    return s_said;
+}
+
+/*  It is said when one more comes, and not with each roster. */
 static void test_more_learners_than_shards_wait_as_spares(void **state)
 {
     (void)state;
     world_t *w = world_running(8); /* of 8 shards */
     peer_t *spare = world_hello(w, TT_PEER_LEARNER, -1, 300);
-    assert_false(world_publish(w, ""));
+    assert_non_null(strstr(s_publish_says(w, false),
+        ": 9 learners are here, but learner.shards is 8: 1 will do nothing until others leave\n"));
     assert_int_equal(spare->state, PEER_WAITING);
     assert_int_equal(roster_spares(w->roster, TT_PEER_LEARNER), 1);
     assert_int_equal(roster_spares(w->roster, TT_PEER_AGGREGATOR), 0);
+    world_hello(w, TT_PEER_COLLECTOR, -1, 42);
+    assert_null(strstr(s_publish_says(w, true), "will do nothing"));
+    world_hello(w, TT_PEER_LEARNER, -1, 301);
+    world_hello(w, TT_PEER_LEARNER, -1, 302);
+    assert_non_null(strstr(s_publish_says(w, false),
+        ": 11 learners are here, but learner.shards is 8: 3 will do nothing until others leave\n"));
     world_end(w);
 }
 
