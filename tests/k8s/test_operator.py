@@ -707,6 +707,66 @@ def test_two_operators_one_leader(k8s):
                 s_delete(k8s, "lead-2")
 
 
+HELD_UP = 40  # jobs: more than are written at once
+
+
+def s_clear(k8s):
+    """Jobs and pods; the garbage collector may take half a minute to learn of the kind."""
+    k8s.kubectl("delete", "dijob", "--all", "--wait=false")
+    k8s.api("DELETE", PODS, {"gracePeriodSeconds": 0})
+    wait_for(lambda: not k8s.get(PODS)["items"], "the pods to go", DEADLINE)
+
+
+def s_hold_up(k8s, leader, name):
+    """Stop the leader amid many jobs: it has made some pods and not yet told of all of them. None where it had."""
+    leader.process.send_signal(signal.SIGSTOP)  # so that it hears of all of them at once
+    jobs = [f"{name}-{n}" for n in range(HELD_UP)]
+    for job in jobs:
+        s_create(k8s, s_job(job))
+    leader.process.send_signal(signal.SIGCONT)
+    wait_for(lambda: len(k8s.get(PODS)["items"]) >= HELD_UP // 4, "some of their pods", pause=0.001)
+    leader.process.send_signal(signal.SIGSTOP)
+    pods = {pod["metadata"]["labels"]["dijob-name"] for pod in k8s.get(PODS)["items"]}
+    told = [event for event in k8s.get("/api/v1/namespaces/default/events")["items"]
+            if event["reason"] == "SuccessfulCreate" and event["involvedObject"]["name"] in pods]
+    if len(told) < len(pods):
+        return jobs
+    leader.process.send_signal(signal.SIGCONT)
+    leader.idle()
+    s_clear(k8s)
+    return None
+
+
+def s_writes(k8s, since):
+    return [(entry["verb"], entry["objectRef"]["resource"], entry["objectRef"].get("name"))
+            for entry in k8s.audit(agent="tutti-operator", writes=True, since=since) if entry["objectRef"]["resource"] != "leases"]
+
+
+def test_a_leader_that_was_stopped(k8s):
+    """It goes on when another one leads: what it had decided before, and not written, is that one's to decide."""
+    args = ("--leader-elect", "--open-api", "--lease-namespace=di-system")
+    k8s.kubectl("create", "namespace", "di-system", check=False)
+    with Operator(k8s, *args) as one, Operator(k8s, *args) as two:
+        leader = wait_for(lambda: next((op for op in (one, two) if op.metric("leader") == 1), None), "a leader")
+        other = two if leader is one else one
+        jobs = next(filter(None, (s_hold_up(k8s, leader, f"held-{turn}") for turn in range(10))), None)
+        check(jobs, "the leader had always told of each pod that it had made")
+        wait_for(lambda: other.metric("leader") == 1, "the other to lead")
+        for job in jobs:
+            s_await_pods(k8s, job, 1)
+            s_await_phase(k8s, job, "Created")
+        other.idle()
+        since = time.time()
+        leader.process.send_signal(signal.SIGCONT)
+        wait_for(lambda: "another replica looks after the jobs" in leader.text(), "it to hear of that")
+        wait_for(lambda: sum(entry["verb"] == "get" and entry["objectRef"]["resource"] == "leases"
+                             for entry in k8s.audit(agent="tutti-operator", since=since)) >= 2, "it to look at the lease twice")
+        writes = s_writes(k8s, since)
+        check(not writes, f"it wrote: {writes}")
+        check(all(len(s_pods(k8s, job)) == 1 for job in jobs), "a pod a job")
+        s_clear(k8s)
+
+
 def s_run_two(k8s, job):
     """Two collectors run; there may be one too many for a while, from a create of an operator that was killed."""
     pods = s_pods(k8s, job, "collector")
@@ -794,6 +854,6 @@ if __name__ == "__main__":
                  test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once, test_a_role_that_can_only_fail,
                  test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
                  test_a_pod_of_that_name_that_is_not_ours, test_the_same_name_again, test_what_a_batch_job_has, test_an_embedded_job_is_left_alone, test_tasks,
-                 test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments,
+                 test_no_writes_in_steady_state, test_two_operators_one_leader, test_a_leader_that_was_stopped, test_killed_at_random_moments,
                  test_a_server_that_comes_and_goes, test_the_command,
                  controllers=True, audit=True)
