@@ -165,10 +165,14 @@ static tt_status_t s_write_key(const shown_t *self, const char *key, const char 
                   : s_write_file(self, name, json_string_value(value), json_string_length(value), mode);
 }
 
-static mode_t s_mode(const json_t *object, const char *key, mode_t without)
+/*  In a cluster a Secret's file is root's, and a pod that is another reads it as one of its group. Here all pods are this user, and others of that
+ *  user's group none of the job's: who reads a key asks that it be nobody else's. */
+static mode_t s_mode(const shown_t *self, const json_t *object, const char *key)
 {
+    const bool secret = strcmp(self->kind, "Secret") == 0;
     const json_t *mode = json_object_get(object, key);
-    return json_is_integer(mode) ? (mode_t)json_integer_value(mode) & 0777 : without;
+    const mode_t said = json_is_integer(mode) ? (mode_t)json_integer_value(mode) & 0777 : self->mode;
+    return secret ? said & 0700 : said;
 }
 
 static tt_status_t s_write_items(const shown_t *self)
@@ -176,7 +180,7 @@ static tt_status_t s_write_items(const shown_t *self)
     size_t i;
     json_t *item;
     json_array_foreach(self->items, i, item) TT_TRY(
-        s_write_key(self, parts_text(item, "key", ""), parts_text(item, "path", ""), s_mode(item, "mode", self->mode)));
+        s_write_key(self, parts_text(item, "key", ""), parts_text(item, "path", ""), s_mode(self, item, "mode")));
     return TT_OK;
 }
 
@@ -203,7 +207,8 @@ static tt_status_t s_object(const volume_t *self, char **source, const char *kin
         .object = place_object(self->place, kind, name),
         .items = json_object_get(of, "items"),
         .optional = json_is_true(json_object_get(of, "optional")),
-        .mode = s_mode(of, "defaultMode", strcmp(kind, "Secret") == 0 ? 0600 : 0644)};
+        .mode = strcmp(kind, "Secret") == 0 ? 0600 : 0644};
+    shown.mode = s_mode(&shown, of, "defaultMode");
     if (!shown.object && !shown.optional)
         return tt_err(TT_NOT_FOUND, "volume %s: the manifest has no %s %s", self->name, kind, name);
     *source = place_folder(self->place, "pods/%s/volumes/%s", s_pod_name(self), self->name);

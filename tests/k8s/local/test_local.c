@@ -242,10 +242,9 @@ static void test_keys_of_objects_as_files(void **state)
     s_check_file("all", "w/p", "p", 0600);
     s_check_file("all", "w/q", "other", 0600);
     job = s_run("some",
-        MOUNTS(
-            "{name: v, configMap: {name: c, items: [{key: run.sh, path: bin/run, mode: 0555}]}},\n"
-            "    {name: w, secret: {secretName: s, optional: true, items: [{key: none, path: x}, {key: p, path: z}]}}")
-            OBJECTS,
+        MOUNTS("{name: v, configMap: {name: c, items: [{key: run.sh, path: bin/run, mode: 0555}]}},\n"
+               "    {name: w, secret: {secretName: s, optional: true, defaultMode: 0440,\n"
+               "      items: [{key: none, path: x}, {key: p, path: z}, {key: q, path: x, mode: 0750}]}}") OBJECTS,
         &out);
     assert_int_equal(out.exit_code, 0);
     json_decref(job);
@@ -253,7 +252,8 @@ static void test_keys_of_objects_as_files(void **state)
     snprintf(path, sizeof path, "%s/some/pods/some-coordinator/volumes/v/run.sh", s_root);
     assert_int_equal(access(path, F_OK), -1);
     s_check_file("some", "v/bin/run", "echo", 0555);
-    s_check_file("some", "w/z", "p", 0600);
+    s_check_file("some", "w/z", "p", 0400); /* nobody else's, whatever a cluster needs */
+    s_check_file("some", "w/x", "other", 0700);
 }
 
 static void s_check_refused(const char *name, const char *spec, const char *words)
