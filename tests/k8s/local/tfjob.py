@@ -4,11 +4,14 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 TUTTI = os.environ["TUTTI"]
+SOURCE = os.environ["TT_SOURCE_DIR"]
 SLOW = 4 if os.environ.get("TT_SANITIZE") else 1
 
 # Listens where TF_CONFIG says, and says hello to everybody in it till all have answered; then worker 1 is killed once.
@@ -215,6 +218,45 @@ def s_ends(folder):
     check(done.returncode == 78 and "nobody says when the job is done" in done.stderr, f"{done.returncode}: {done.stderr}")
 
 
+# --- docs/guide/tfjob.md, "Without a cluster"
+
+def s_typed():
+    """The commands of the page, without their comments."""
+    with open(os.path.join(SOURCE, "docs/guide/tfjob.md"), encoding="utf-8") as file:
+        section = re.search(r"^## Without a cluster\n(.*?)^## ", file.read(), re.M | re.S)[1]
+    return [re.sub(r" +# .*", "", line.strip()) for line in re.findall(r"^    (.*)$", section, re.M)]
+
+
+def s_page(folder):
+    """Typed as they stand, in a tree like the reader's. For the last one the sample's workers last: as they are they end at once."""
+    tree = os.path.join(folder, "tree")
+    shutil.copytree(os.path.join(SOURCE, "k8s/samples"), os.path.join(tree, "k8s/samples"))
+    env = {**os.environ, "XDG_STATE_HOME": tree, "TERM": "dumb", "PATH": f"{os.path.dirname(os.path.abspath(TUTTI))}:{os.environ['PATH']}"}
+
+    def type_in(command):
+        done = subprocess.run(["bash", "-c", command], cwd=tree, env=env, capture_output=True, text=True, timeout=100 * SLOW)
+        check(done.returncode == 0, f"{command}: {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    run, look, scale = s_typed()
+    said = type_in(run)
+    check("succeeded" in said, said)
+    check('"worker"' in type_in("tutti logs tf-config-1 worker-0"), "a worker has printed what it is told")
+    check(type_in(look).endswith("the TFJob can be run\n"), "check")
+    path = os.path.join(tree, run.split()[-1])
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace('echo "$TF_CONFIG"\'', 'echo "$TF_CONFIG"; exec sleep 3600\''))
+    type_in("tutti rm --all")
+    type_in(run.replace("run", "run --detach", 1))
+    type_in(scale)
+    end = time.monotonic() + 60 * SLOW
+    while not re.search(r"worker +3 of 3", said := type_in("tutti status tf-config-1")):
+        check(time.monotonic() < end, f"three workers: {said}")
+    type_in("tutti stop tf-config-1")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="tt-tfjob-") as folder:
         s_meet(folder, "meet")
@@ -222,6 +264,7 @@ def main():
         check(address.startswith("127."), address)
         s_ends(folder)
         s_old(folder)
+        s_page(folder)
     print("ok")
 
 
