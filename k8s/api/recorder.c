@@ -466,7 +466,8 @@ void kube_recorder_event(
     char *words = NULL, message[KUBE_EVENT_WORDS + 1];
     va_list args;
     va_start(args, fmt);
-    TT_CHECK(vasprintf(&words, fmt, args) >= 0);
+    const int size = vasprintf(&words, fmt, args);
+    TT_CHECK(size >= 0);
     va_end(args);
     kube_words(message, sizeof message, words);
     free(words);

@@ -44,7 +44,8 @@ front_action_t *draft_add(draft_t *self, front_do_t what, const char *name)
 char *draft_words(const char *fmt, va_list args)
 {
     char *text = NULL, words[KUBE_EVENT_WORDS + 1];
-    TT_CHECK(vasprintf(&text, fmt, args) >= 0);
+    const int size = vasprintf(&text, fmt, args);
+    TT_CHECK(size >= 0);
     kube_words(words, sizeof words, text);
     free(text);
     return tt_strdup(words);

@@ -173,6 +173,53 @@ def test_the_weights_of_a_run_that_has_ended(k8s):
     check(os.path.exists(f"{claim}/checkpoints/final.safetensors"), "the claim keeps them")
 
 
+def test_weights_over_http(k8s):
+    """With the page's Secret, by its TUTTI_TOKEN: from a pod, and through a port that kubectl forwards. The job trains on for the test's sake."""
+    secret, fetch = blocks("Get the weights")[2:]
+    os.makedirs(f"{k8s.tree}/mine", exist_ok=True)
+    type_in(k8s, next(commands(blocks("From nothing to Succeeded")[0][1:])))
+    for command in commands(secret):
+        type_in(k8s, command)
+    with open(f"{k8s.tree}/mine/kustomization.yaml", "a", encoding="utf-8") as file:  # more lines of its patch
+        for setting in ("stop.return_mean=null", "stop.env_steps=1G"):
+            file.write(f"    - {{op: add, path: /spec/coordinator/template/spec/containers/0/args/-, value: --set={setting}}}\n")
+    type_in(k8s, "kubectl create -k mine")
+    wait_for(lambda: "run: update " in k8s.logs("cartpole-coordinator"), "the first updates", PATIENCE)
+    token = type_in(k8s, "kubectl get secret cartpole-token -o jsonpath='{.data.token}' | base64 -d")
+    check(re.fullmatch("[0-9a-f]{64}", token), token)
+    (command,) = commands(fetch)
+    variable, program, *args = command.split()
+    check((variable, program) == ("TUTTI_TOKEN=...", "tutti"), command)
+    prompt = transcript_rig.Prompt(k8s, k8s.tree, env={"XDG_STATE_HOME": k8s.tree})
+    forward = re.search(r"`(kubectl port-forward \S+ \d+)` and (\S+)\)", transcript_rig.section("Get the weights", "kubernetes.md"))
+    terminal = transcript_rig.Terminal(prompt, forward[1])
+    terminal.until("Forwarding from")
+    type_in(k8s, "rm -f cartpole.safetensors")
+    here = command.replace("cartpole-coordinator", forward[2])
+
+    def fetched():
+        done = k8s.run_in(prompt.line(here.replace("...", token)), check=False, env=prompt.env)
+        check(done.returncode == 0 or "no weights yet" in done.stderr, done.stderr)
+        return done.stderr if done.returncode == 0 else None
+    said = wait_for(fetched, "weights of a run that trains", PATIENCE)
+    check("sha256" in said and os.path.getsize(f"{k8s.tree}/cartpole.safetensors") > 1000, said)
+    denied = k8s.run_in(prompt.line(here.replace("...", "f" * 64)), check=False, env=prompt.env)
+    check(denied.returncode == 77, f"with another token: {denied.returncode} {denied.stderr}")
+    terminal.end(interrupt=True)
+    with k8s.slowed():
+        k8s.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "elsewhere"}, "spec": {
+            "restartPolicy": "OnFailure", "securityContext": {"runAsUser": 65532, "fsGroup": 65532},
+            "volumes": [{"name": "work", "emptyDir": {}}],
+            "containers": [{"name": "c", "image": IMAGE, "command": ["/usr/bin/tutti"], "args": args, "workingDir": "/work",
+                            "volumeMounts": [{"name": "work", "mountPath": "/work"}],
+                            "env": [{"name": "TUTTI_TOKEN", "valueFrom": {"secretKeyRef": {"name": "cartpole-token", "key": "token"}}}]}]}})
+        wait_for(lambda: k8s.get(f"{PODS}/elsewhere")["status"].get("phase") == "Succeeded",
+                 lambda: f"weights in a pod: {k8s.logs('elsewhere')}", PATIENCE)
+        check("sha256" in k8s.logs("elsewhere"), k8s.logs("elsewhere"))
+        type_in(k8s, "kubectl delete dijob cartpole; kubectl delete pod elsewhere; kubectl delete secret cartpole-token")
+    await_nothing(k8s)
+
+
 def test_instead_of_di_orchestrator(k8s):
     """0.2.2 as its own manifest leaves it: names that ours has, too, and a schema that wants a webhook for conversion."""
     type_in(k8s, "kubectl delete -k k8s/deploy")
@@ -203,5 +250,5 @@ def test_uninstall_and_the_namespaced_overlay(k8s):
 
 if __name__ == "__main__":
     cluster.main(test_install, test_from_nothing_to_succeeded, test_a_long_job_is_scaled_and_its_weights_fetched,
-                 test_a_deadline_a_rest_an_end, test_the_weights_of_a_run_that_has_ended, test_instead_of_di_orchestrator,
+                 test_a_deadline_a_rest_an_end, test_the_weights_of_a_run_that_has_ended, test_weights_over_http, test_instead_of_di_orchestrator,
                  test_uninstall_and_the_namespaced_overlay, full=True)

@@ -210,6 +210,20 @@ def test_what_may_pass_is_said(k8s):
     k8s.kubectl("delete", "dijob", "nowhere")
 
 
+def test_a_crash_loop_is_said(k8s):
+    """A program that ends at once, again and again, in its pod: no failure of a job that is not ours to judge."""
+    job = json.loads(k8s.kubectl("create", "--dry-run=client", "-o", "json", "-f", SAMPLE).stdout)
+    job["metadata"]["name"] = "loops"
+    del job["spec"]["engine"]
+    job["spec"]["coordinator"]["template"]["spec"]["containers"][0].update(command=["/usr/bin/tutti"], args=["fetch", "/nowhere"])
+    k8s.kubectl("create", "-f", "-", input=json.dumps(job))
+    wait_for(lambda: reason(k8s, "loops") == "CrashLoop", lambda: reason(k8s, "loops"), DEADLINE)
+    wait_for(lambda: any("loops-coordinator" in message and "exit code 66" in message and "/nowhere" in message
+                         for message in told(k8s, "loops", "CrashLoop")), lambda: f"the event: {told(k8s, 'loops', 'CrashLoop')}")
+    check(phase(k8s, "loops") not in ("Failed", "Succeeded"), phase(k8s, "loops"))
+    k8s.kubectl("delete", "dijob", "loops")
+
+
 def learner_log(k8s, name):
     """What the learner with a node said last, also in a life before this one."""
     placed = [pod["metadata"]["name"] for pod in pods(k8s, name, "learner") if pod["spec"].get("nodeName")]
@@ -248,5 +262,5 @@ def test_after_a_quota(k8s):
 
 
 cluster.main(test_install, test_the_sample_solves_cartpole, test_scaled_while_it_trains, test_pods_that_are_lost,
-             test_containers_that_crash, test_a_quota, test_a_kubelet_that_is_away, test_a_config_that_is_wrong, test_what_may_pass_is_said,
+             test_containers_that_crash, test_a_quota, test_a_kubelet_that_is_away, test_a_config_that_is_wrong, test_what_may_pass_is_said, test_a_crash_loop_is_said,
              test_after_a_quota, test_learners_with_cards, full=True)
