@@ -316,6 +316,20 @@ has out "cannot start '/no/such/program'"
 { job broken; echo '  engine: tutti'; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run broken 128
 has out "failed: broken-coordinator: cannot start '/no/such/program'"
 
+# ---- every sample is a job, of which it is said what is missing here, or is refused by its kind ------------------------------------------------
+case=samples
+find "$TT_SOURCE_DIR/k8s/samples" "$TT_SOURCE_DIR/configs/k8s" -name '*.yaml' | sort >all
+[ "$(wc -l <all)" -ge 30 ] || fail "no samples: $(cat all)"
+while read -r sample; do
+  want=78
+  grep -qE '^kind: (DIJob|TFJob)$' "$sample" && want=0
+  case $sample in */configs/k8s/dijob-qbert.yaml) continue ;; esac # needs a Python with Gymnasium and its games
+  "$TUTTI" check "$sample" >out 2>&1
+  code=$?
+  [ $code = $want ] || fail "check ${sample#"$TT_SOURCE_DIR"/} gives $code, not $want"
+  grep -qE '^(the (DI|TF)Job (can be run|is good, but)|tutti check: .*(means nothing on this machine|no DIJob or TFJob in it|accelerators:))' out || fail "no word of $sample"
+done <all
+
 # ---- what a batch job has: a deadline ends it, with its own exit code and whatever is kept; the rest is said and passed over ----------
 for policy in Running None; do
   { job late; printf '  activeDeadlineSeconds: 1\n  cleanPodPolicy: %s\n' $policy
