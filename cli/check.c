@@ -96,7 +96,7 @@ static int s_check_manifest(const tt_args_t *args, bool json)
     if (status == TT_OK)
         status = local_read(&manifest, tt_operand(args, 0), s_note, &json);
     if (status == TT_OK)
-        status = members_check(&manifest);
+        status = members_check(&manifest, s_note, &json);
     if (status == TT_OK && json)
         printf("{\"valid\":true,\"complete\":%s}\n", manifest.lacks ? "false" : "true");
     else if (status == TT_OK && manifest.lacks)

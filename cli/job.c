@@ -94,7 +94,7 @@ static tt_status_t s_prepare(job_t *self)
 {
     TT_TRY(tt_job_refuse_settings(self->args));
     TT_TRY(local_read(&self->manifest, tt_operand(self->args, 0), s_say, self));
-    TT_TRY(members_check(&self->manifest)); /* what `tutti check` asks, before a pod finds out */
+    TT_TRY(members_check(&self->manifest, s_say, self)); /* what `tutti check` asks, before a pod finds out */
     const char *name = json_string_value(json_object_get(json_object_get(self->manifest.job, "metadata"), "name"));
     const char *called = tt_arg(self->args, "name");
     TT_TRY(tt_rundir_create(&self->run, tt_arg(self->args, "run-dir"), called ? called : name));

@@ -90,13 +90,34 @@ static bool s_line(line_t *self, const json_t *container)
     return true;
 }
 
-static tt_status_t s_check_settings(const tt_args_t *args)
+/*  What is looked at, and who is told. */
+typedef struct {
+    const json_t *spec;
+    local_say_fn say;
+    void *ctx;
+} look_t;
+
+/*  On a cluster nobody who made them would hear of it: the coordinator logs it. */
+static void s_say_spares(const look_t *self, const char *role, const char *key, uint32_t most)
 {
-    TT_AUTO(tt_setup) setup = NULL;
-    return tt_setup_from_args(&setup, args, tt_arg(args, "config"), NULL);
+    const json_int_t replicas = json_integer_value(json_object_get(json_object_get(self->spec, role), "replicas"));
+    char text[256];
+    snprintf(text, sizeof text, "spec.%s.replicas is %lld, but %s is %u: %lld will do nothing until others leave", role,
+        (long long)replicas, key, most, (long long)replicas - most);
+    if (replicas > most)
+        self->say(self->ctx, text);
 }
 
-static tt_status_t s_check_line(const line_t *self)
+static tt_status_t s_check_settings(const look_t *self, const tt_args_t *args)
+{
+    TT_AUTO(tt_setup) setup = NULL;
+    TT_TRY(tt_setup_from_args(&setup, args, tt_arg(args, "config"), NULL));
+    s_say_spares(self, "learner", "learner.shards", tt_setup_train(setup)->learner.shards);
+    s_say_spares(self, "collector", "num_envs", tt_setup_train(setup)->num_envs);
+    return TT_OK;
+}
+
+static tt_status_t s_check_line(const look_t *look, const line_t *self)
 {
     const char *name = self->count ? self->word[0] : "";
     if (!self->count)
@@ -111,7 +132,7 @@ static tt_status_t s_check_line(const line_t *self)
     if (status != TT_OK)
         return status == TT_STOPPED ? TT_OK : status; /* --help */
     const bool settled = !self->open && strcmp(name, "coordinator") == 0 && tt_arg(args, "config");
-    return settled ? s_check_settings(args) : TT_OK;
+    return settled ? s_check_settings(look, args) : TT_OK;
 }
 
 /* ---- the job -------------------------------------------------------------------------------------------------------- */
@@ -121,11 +142,10 @@ static tt_status_t s_template(void *ctx, const front_template_t *template_)
     const json_t *spec = json_object_get(json_object_get(template_->holder, "template"), "spec");
     size_t i;
     json_t *container;
-    (void)ctx;
     json_array_foreach(json_object_get(spec, "containers"), i, container)
     {
         line_t line;
-        const tt_status_t status = s_line(&line, container) ? s_check_line(&line) : TT_OK;
+        const tt_status_t status = s_line(&line, container) ? s_check_line(ctx, &line) : TT_OK;
         free(line.word);
         if (status != TT_OK)
             return tt_err_wrap(status, "%s.template.spec.containers[%zu]", template_->path, i);
@@ -133,9 +153,9 @@ static tt_status_t s_template(void *ctx, const front_template_t *template_)
     return TT_OK;
 }
 
-tt_status_t members_check(const local_manifest_t *manifest)
+tt_status_t members_check(const local_manifest_t *manifest, local_say_fn say, void *ctx)
 {
-    const json_t *spec = json_object_get(manifest->job, "spec");
-    return strcmp(s_text(spec, "engine"), "tutti") == 0 ? manifest->front->templates(manifest->job, s_template, NULL)
-                                                        : TT_OK;
+    look_t look = {json_object_get(manifest->job, "spec"), say, ctx};
+    const bool ours = strcmp(s_text(look.spec, "engine"), "tutti") == 0;
+    return ours ? manifest->front->templates(manifest->job, s_template, &look) : TT_OK;
 }

@@ -9,5 +9,6 @@
 #pragma once
 #include "k8s/local/local.h"
 
-/*  TT_USAGE, TT_CONFIG and what else a config may be refused for: "spec.coordinator.template.spec.containers[0]: what". */
-tt_status_t members_check(const local_manifest_t *manifest);
+/*  say is told of members that would have nothing to do. TT_USAGE, TT_CONFIG and what else a config may be refused for:
+ *  "spec.coordinator.template.spec.containers[0]: what". */
+tt_status_t members_check(const local_manifest_t *manifest, local_say_fn say, void *ctx);

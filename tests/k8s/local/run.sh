@@ -308,6 +308,16 @@ refused no-key 78 "unknown key 'clip_range'" 'coordinator, --config, cartpole-pp
 refused no-command 64 "tutti has no command 'cordinator'" cordinator
 refused no-option 64 "no option '--confg'" 'coordinator, --confg, cartpole-ppo'
 refused no-python 78 '/no/python, and there is no such program' 'coordinator, --config, qbert-dqn, --set, env.python=/no/python' ', env: [{name: WHO, value: me}]'
+# more than there is work for is no error: a cluster's coordinator has it in its log alone
+sed 's/^    replicas: 2/    replicas: 20/' "$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml" >spare.yaml
+case=spare
+"$TUTTI" check spare.yaml >out 2>&1 || fail "check refuses spares"
+has out 'spec.learner.replicas is 20, but learner.shards is '
+has out ' will do nothing until others leave'
+has out 'spec.collector.replicas is 20, but num_envs is 16: 4 will do nothing until others leave'
+has out 'the DIJob can be run'
+"$TUTTI" check "$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml" >out 2>&1
+hasnt out 'will do nothing'
 # what a container brings along may be another Python: only the pod knows whether that one has it
 { job brings; printf '  engine: tutti\n  coordinator: {template: {spec: {containers: [{name: di-container, args: [coordinator, --config, qbert-dqn], env: [{name: TT_PYTHON, value: /no/python}]}]}}}\n'; } >brings.yaml
 "$TUTTI" check brings.yaml >out 2>&1 || fail "refused for this machine's Python"
