@@ -11,7 +11,8 @@ enum { DUE_PATIENCE_MS = 2000, FINAL_PATIENCE_MS = 15000 };
 static void s_sweep(const char *folder, uint64_t update)
 {
     tt_piece_files_t files = {0};
-    tt_piece_files_list(folder, &files);
+    if (tt_piece_files_list(folder, &files) != TT_OK)
+        log_warn("%s", tt_err_text()); /* what was listed is there all the same */
     if (files.count)
         tt_checkpoints_sweep(folder, update, &files, NULL);
     tt_piece_files_free(&files);
@@ -93,8 +94,8 @@ void checkpoint_begin(core_t *self)
     char folder[4200];
     self->checkpoint.newest_ns = self->pace.laps.lap_ns;
     snprintf(folder, sizeof folder, "%s/" TT_CHECKPOINTS, self->control.run_dir);
-    if (self->location->dir[0])
-        tt_checkpoints_list(folder, &self->checkpoint.found);
+    if (self->location->dir[0] && tt_checkpoints_list(folder, &self->checkpoint.found) != TT_OK)
+        log_warn("what lies there of a time that the run has gone back from stays: %s", tt_err_text());
     keeping_begin(self);
 }
 

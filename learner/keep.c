@@ -342,8 +342,9 @@ static void s_free(keep_t *self)
 static void s_look(keep_t *self)
 {
     found_t *anew = tt_new0(sizeof *anew);
-    tt_checkpoints_list(self->folder, &anew->snapshots);
-    tt_piece_files_list(self->folder, &anew->files);
+    if (tt_checkpoints_list(self->folder, &anew->snapshots) != TT_OK ||
+        tt_piece_files_list(self->folder, &anew->files) != TT_OK)
+        log_warn("what lies there already, and nobody needs, stays: %s", tt_err_text());
     pthread_mutex_lock(&self->mutex);
     found_t *before = self->anew;
     self->anew = anew;

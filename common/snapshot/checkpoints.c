@@ -1,6 +1,5 @@
 #define TT_LOG_COMPONENT "checkpoint"
 #include "common/snapshot/checkpoints.h"
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "common/base/beside.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/snapshot/parts.h"
 
 tt_status_t tt_checkpoints_open(const char *run_dir, char *out, size_t size)
 {
@@ -45,8 +45,11 @@ bool tt_checkpoint_exceeds_best(const char *folder, double return_mean)
     char path[4300];
     tt_snapshot_info_t info;
     snprintf(path, sizeof path, "%s/%s", folder, TT_CHECKPOINT_BEST);
-    if (tt_snapshot_inspect(path, &info) != TT_OK)
-        return true;
+    const tt_status_t status = tt_snapshot_inspect(path, &info);
+    if (status != TT_OK && !snapshot_is_lost(status)) /* it may be better, and would be gone */
+        log_warn("%s stays: %s", path, tt_err_text());
+    if (status != TT_OK)
+        return snapshot_is_lost(status);
     const bool exceeds = !(info.return_mean >= return_mean);
     tt_snapshot_info_free(&info);
     return exceeds;
@@ -67,23 +70,14 @@ static int s_descending(const void *a, const void *b)
 }
 
 /*  What a writer of tutti 0.1 left that was killed. */
-static void s_sweep(const char *folder, const char *name)
+static void s_sweep(void *folder, const char *name)
 {
     const size_t length = strlen(name), ending = strlen(".safetensors.tmp");
     char path[4600];
     if (length <= ending || strcmp(name + length - ending, ".safetensors.tmp") != 0)
         return;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", (const char *)folder, name);
     unlink(path);
-}
-
-static void s_sweep_all(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));)
-        s_sweep(folder, entry->d_name);
-    if (dir)
-        closedir(dir);
 }
 
 void tt_checkpoint_updates_free(tt_checkpoint_updates_t *self)
@@ -92,21 +86,25 @@ void tt_checkpoint_updates_free(tt_checkpoint_updates_t *self)
     *self = (tt_checkpoint_updates_t){0};
 }
 
-void tt_checkpoints_list(const char *folder, tt_checkpoint_updates_t *out)
+static void s_list_one(void *ctx, const char *name)
 {
+    tt_checkpoint_updates_t *self = ctx;
     uint64_t update;
+    if (!tt_checkpoint_update(name, &update))
+        return;
+    self->at = tt_realloc(self->at, tt_mul(self->count + 1, sizeof *self->at));
+    self->at[self->count++] = update;
+}
+
+tt_status_t tt_checkpoints_list(const char *folder, tt_checkpoint_updates_t *out)
+{
     tt_checkpoint_updates_free(out);
-    DIR *dir = opendir(folder);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (!tt_checkpoint_update(entry->d_name, &update))
-            continue;
-        out->at = tt_realloc(out->at, tt_mul(out->count + 1, sizeof *out->at));
-        out->at[out->count++] = update;
-    }
-    if (dir)
-        closedir(dir);
+    const tt_status_t status = snapshot_each(folder, s_list_one, out);
+    if (status != TT_OK)
+        tt_checkpoint_updates_free(out);
     if (out->count)
         qsort(out->at, out->count, sizeof *out->at, s_descending);
+    return status;
 }
 
 static void s_remove(const char *folder, uint64_t update)
@@ -132,8 +130,9 @@ void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update, con
     size_t kept = 0;
     const size_t most = keep < TT_CHECKPOINTS_LEAST ? TT_CHECKPOINTS_LEAST : keep;
     tt_beside_sweep(folder, ".safetensors");
-    s_sweep_all(folder);
-    tt_checkpoints_list(folder, &now);
+    if (snapshot_each(folder, s_sweep, (char *)(uintptr_t)folder) != TT_OK ||
+        tt_checkpoints_list(folder, &now) != TT_OK)
+        log_warn("no snapshot is removed: %s", tt_err_text());
     for (size_t i = 0; i < now.count; i++) {
         const bool goes = now.at[i] > update ? !found || s_has(found, now.at[i]) : kept++ >= most;
         if (goes)
@@ -146,7 +145,7 @@ tt_status_t tt_checkpoints_below(const char *folder, uint64_t below, char out[TT
 {
     tt_checkpoint_updates_t now = {0};
     size_t i = 0;
-    tt_checkpoints_list(folder, &now);
+    TT_TRY(tt_checkpoints_list(folder, &now));
     while (i < now.count && now.at[i] >= below)
         i++;
     const bool found = i < now.count;

@@ -22,19 +22,21 @@ bool tt_checkpoint_update(const char *name, uint64_t *out);
 /*  Is it such a name, or TT_CHECKPOINT_FINAL? With TT_CHECKPOINT_BEST: what a learner may store. Anything else from outside is refused. */
 bool tt_checkpoint_is_name(const char *name);
 
-/*  Is a mean return of so much more than that of the folder's best? True where there is none, or none that can be read. */
+/*  Is a mean return of so much more than that of the folder's best? True where there is none, or a damaged one; false, and said in the log, where
+ *  it cannot be read: that may pass. */
 bool tt_checkpoint_exceeds_best(const char *folder, double return_mean);
 
 /*  A second name for a file of the folder, put in place at once. */
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias);
 
-/*  Updates of those in the folder that are named by theirs, newest first, instead of what `out` holds. */
+/*  Updates of those in the folder that are named by theirs, newest first, instead of what `out` holds; none where there is no folder.
+ *  TT_DENIED, TT_IO: it cannot be read, and `out` is empty. */
 typedef struct {
     uint64_t *at; /* owned */
     size_t count;
 } tt_checkpoint_updates_t;
 
-void tt_checkpoints_list(const char *folder, tt_checkpoint_updates_t *out);
+tt_status_t tt_checkpoints_list(const char *folder, tt_checkpoint_updates_t *out);
 void tt_checkpoint_updates_free(tt_checkpoint_updates_t *self);
 
 /*  Of those that are named by their update, remove all but the newest `keep` up to `update` (at least TT_CHECKPOINTS_LEAST:
@@ -45,7 +47,7 @@ void tt_checkpoint_updates_free(tt_checkpoint_updates_t *self);
 void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update, const tt_checkpoint_updates_t *found);
 
 /*  The name of the newest that is named by its update, of those before `below`: for who has found that one damaged. The folder is
- *  another's to write, and is not swept. TT_NOT_FOUND. */
+ *  another's to write, and is not swept. TT_NOT_FOUND; TT_DENIED, TT_IO: the folder cannot be read. */
 tt_status_t tt_checkpoints_below(const char *folder, uint64_t below, char out[TT_CHECKPOINT_NAME]);
 
 /*  The newest snapshot of the folder that is whole, by the update it holds; all of the file is read for it. */
@@ -55,7 +57,8 @@ typedef struct {
 } tt_checkpoint_t;
 
 /*  bad (may be NULL) hears of each that would be newer, and why it is not taken. TT_NOT_FOUND: there is none in the folder,
- *  or no folder. TT_DATA: none of them is whole; the text is about the newest. What they refer to is not looked at: it may be a hundred
+ *  or no folder. TT_DENIED, TT_IO: the folder cannot be read, so nobody knows. TT_DATA: none of them is whole, or can be read; the text is
+ *  about the newest. What they refer to is not looked at: it may be a hundred
  *  times as much. */
 typedef void (*tt_checkpoint_bad_fn)(void *ctx, const char *name, const char *why);
 tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_checkpoint_bad_fn bad, void *ctx);
@@ -73,8 +76,9 @@ typedef struct {
 void tt_piece_files_add(tt_piece_files_t *self, const char *name);
 bool tt_piece_files_has(const tt_piece_files_t *self, const char *name);
 void tt_piece_files_free(tt_piece_files_t *self);
-/*  Those that are in the folder. */
-void tt_piece_files_list(const char *folder, tt_piece_files_t *out);
+/*  Those that are in the folder; none where there is none. TT_DENIED, TT_IO: it cannot be read, and `out` may have a part. */
+tt_status_t tt_piece_files_list(const char *folder, tt_piece_files_t *out);
 /*  Of `files` remove what the newest TT_CHECKPOINTS_LEAST snapshots up to `update` do not refer to, and forget it; `open` (NULL: none) is
- *  being written. Bytes of what stays. */
+ *  being written. Where the folder, or one of these, cannot be read, which may pass, nothing is removed, and the log says so. Bytes of what
+ *  stays. */
 uint64_t tt_checkpoints_sweep(const char *folder, uint64_t update, tt_piece_files_t *files, const char *open);

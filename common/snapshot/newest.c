@@ -1,6 +1,6 @@
 /*  newest - which snapshot of a folder to go on from. The folder decides and not a list of what was once written there: it
  *  is all that is left when the list is lost. */
-#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@ typedef struct {
     char name[TT_CHECKPOINT_NAME];
     uint64_t update; /* as the name or the header says; UINT64_MAX: neither does */
     bool named;      /* the name said it                                         */
+    bool seen;       /* device and inode are known                               */
     dev_t device;
     ino_t inode; /* best.safetensors is a second name of another one */
 } candidate_t;
@@ -21,6 +22,7 @@ typedef struct {
     const char *folder;
     candidate_t *item;
     size_t count;
+    char unread[512]; /* the first whose update is not known because it could not be read, which may pass; "" = none */
 } folder_t;
 
 static void s_path(const folder_t *self, const char *name, char out[4400])
@@ -28,23 +30,42 @@ static void s_path(const folder_t *self, const char *name, char out[4400])
     snprintf(out, 4400, "%s/%s", self->folder, name);
 }
 
-static void s_add(folder_t *self, const char *name)
+bool snapshot_is_lost(tt_status_t status)
 {
-    candidate_t item = {.update = UINT64_MAX};
+    return status == TT_DATA || status == TT_INVALID || status == TT_NOT_FOUND;
+}
+
+/*  One that cannot be looked at is listed all the same, perhaps as the newest of all: it is to be tried, and named. */
+static bool s_look_at(folder_t *self, candidate_t *item, const char *path)
+{
     struct stat info;
+    bool bare = false;
+    const tt_status_t status = item->named ? TT_OK : snapshot_peek(path, &item->update, &bare);
+    if (status != TT_OK)
+        item->update = UINT64_MAX;
+    if (status != TT_OK && !snapshot_is_lost(status) && !self->unread[0])
+        snprintf(self->unread, sizeof self->unread, "%s: %.400s", item->name, tt_err_text());
+    item->seen = stat(path, &info) == 0;
+    if (item->seen) {
+        item->device = info.st_dev;
+        item->inode = info.st_ino;
+    }
+    const bool gone = !item->seen && errno == ENOENT; /* since it was listed */
+    return !bare && !gone;                            /* a bare one is nothing to go on from */
+}
+
+static void s_add(void *ctx, const char *name)
+{
+    folder_t *self = ctx;
+    candidate_t item = {.update = UINT64_MAX};
     char path[4400];
+    if (!tt_checkpoint_is_name(name) && strcmp(name, TT_CHECKPOINT_BEST) != 0)
+        return;
     s_path(self, name, path);
     snprintf(item.name, sizeof item.name, "%.*s", TT_CHECKPOINT_NAME - 1, name);
     item.named = tt_checkpoint_update(name, &item.update);
-    bool bare = false;
-    if (!item.named && snapshot_peek(path, &item.update, &bare) != TT_OK)
-        item.update = UINT64_MAX; /* damaged, and perhaps the newest of all: it is to be looked at, and named */
-    if (bare)
-        return; /* nothing to go on from */
-    if (stat(path, &info) != 0)
+    if (!s_look_at(self, &item, path))
         return;
-    item.device = info.st_dev;
-    item.inode = info.st_ino;
     self->item = tt_realloc(self->item, tt_mul(self->count + 1, sizeof *self->item));
     self->item[self->count++] = item;
 }
@@ -63,26 +84,33 @@ static int s_descending(const void *a, const void *b)
     return s_rank(y) - s_rank(x);
 }
 
-static void s_list(folder_t *self)
+static void s_free(folder_t *self)
 {
-    DIR *dir = opendir(self->folder);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));)
-        if (tt_checkpoint_is_name(entry->d_name) || strcmp(entry->d_name, TT_CHECKPOINT_BEST) == 0)
-            s_add(self, entry->d_name);
-    if (dir)
-        closedir(dir);
+    free(self->item);
+    *self = (folder_t){0};
+}
+
+static tt_status_t s_list(folder_t *self, const char *folder)
+{
+    *self = (folder_t){.folder = folder};
+    const tt_status_t status = snapshot_each(folder, s_add, self);
+    if (status != TT_OK)
+        s_free(self);
     if (self->count)
         qsort(self->item, self->count, sizeof *self->item, s_descending);
+    return status;
 }
 
 /*  best.safetensors, and the same file has its own name still? */
 static bool s_is_alias(const folder_t *self, const candidate_t *item)
 {
-    if (strcmp(item->name, TT_CHECKPOINT_BEST) != 0)
+    if (!item->seen || strcmp(item->name, TT_CHECKPOINT_BEST) != 0)
         return false;
-    for (size_t i = 0; i < self->count; i++)
-        if (&self->item[i] != item && self->item[i].device == item->device && self->item[i].inode == item->inode)
+    for (size_t i = 0; i < self->count; i++) {
+        const candidate_t *other = &self->item[i];
+        if (other != item && other->seen && other->device == item->device && other->inode == item->inode)
             return true;
+    }
     return false;
 }
 
@@ -101,20 +129,26 @@ static tt_status_t s_look(const folder_t *self, const candidate_t *item, tt_chec
     return TT_OK;
 }
 
-bool snapshot_nth(const char *folder, uint64_t update, size_t i, char out[TT_CHECKPOINT_NAME])
+static tt_status_t s_nth(const folder_t *self, uint64_t update, size_t i, char out[TT_CHECKPOINT_NAME])
 {
-    folder_t self = {.folder = folder};
-    bool found = false;
-    s_list(&self);
-    for (size_t k = 0; k < self.count && !found; k++) {
-        if (s_is_alias(&self, &self.item[k]) || self.item[k].update > update)
+    if (self->unread[0])
+        return tt_err(TT_IO, "%s/%s", self->folder, self->unread);
+    for (size_t k = 0; k < self->count; k++) {
+        if (s_is_alias(self, &self->item[k]) || self->item[k].update > update || i-- > 0)
             continue;
-        found = i-- == 0;
-        if (found)
-            snprintf(out, TT_CHECKPOINT_NAME, "%s", self.item[k].name);
+        snprintf(out, TT_CHECKPOINT_NAME, "%s", self->item[k].name);
+        return TT_OK;
     }
-    free(self.item);
-    return found;
+    return TT_NOT_FOUND;
+}
+
+tt_status_t snapshot_nth(const char *folder, uint64_t update, size_t i, char out[TT_CHECKPOINT_NAME])
+{
+    folder_t self;
+    TT_TRY(s_list(&self, folder));
+    const tt_status_t status = s_nth(&self, update, i, out);
+    s_free(&self);
+    return status;
 }
 
 static tt_status_t s_judge(
@@ -127,10 +161,10 @@ static tt_status_t s_judge(
 tt_status_t tt_checkpoints_newest_but(
     const char *folder, tt_checkpoint_t *out, tt_checkpoint_known_fn known, tt_checkpoint_bad_fn bad, void *ctx)
 {
-    folder_t self = {.folder = folder};
+    folder_t self;
     char first[512] = "";
     bool found = false;
-    s_list(&self);
+    TT_TRY(s_list(&self, folder));
     for (size_t i = 0; i < self.count && !found; i++) {
         if (s_is_alias(&self, &self.item[i]))
             continue;
@@ -141,7 +175,7 @@ tt_status_t tt_checkpoints_newest_but(
             bad(ctx, self.item[i].name, tt_err_text());
     }
     const bool any = self.count > 0;
-    free(self.item);
+    s_free(&self);
     if (found)
         return TT_OK;
     return any ? tt_err(TT_DATA, "%s: no snapshot is whole: %s", folder, first)

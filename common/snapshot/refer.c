@@ -1,5 +1,5 @@
 /*  refer - the pieces that a snapshot refers to, as its arrays have them, and which files that makes. Nothing in them is believed. */
-#include <dirent.h>
+#define TT_LOG_COMPONENT "checkpoint"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/snapshot/checkpoints.h"
 #include "common/snapshot/names.h"
@@ -99,30 +100,47 @@ void tt_piece_files_free(tt_piece_files_t *self)
     *self = (tt_piece_files_t){0};
 }
 
-void tt_piece_files_list(const char *folder, tt_piece_files_t *out)
+static void s_list(void *files, const char *name)
 {
-    DIR *dir = opendir(folder);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));)
-        if (tt_piece_is_name(entry->d_name))
-            tt_piece_files_add(out, entry->d_name);
-    if (dir)
-        closedir(dir);
+    if (tt_piece_is_name(name))
+        tt_piece_files_add(files, name);
 }
 
-static bool s_refers(const char *path, tt_piece_files_t *out)
+tt_status_t tt_piece_files_list(const char *folder, tt_piece_files_t *out)
+{
+    return snapshot_each(folder, s_list, out);
+}
+
+static tt_status_t s_refers(const char *path, tt_piece_files_t *out)
 {
     tt_st_t *file = NULL;
     tt_piece_t *piece = NULL;
     size_t count = 0;
-    if (tt_snapshot_open_file(&file, path) != TT_OK)
-        return false;
+    TT_TRY(tt_snapshot_open_file(&file, path));
     const tt_status_t status = tt_snapshot_pieces(file, &piece, &count);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(piece[i].file, piece[i - 1].file) != 0)
             tt_piece_files_add(out, piece[i].file);
     free(piece);
     tt_st_destroy(&file);
-    return status == TT_OK;
+    return status;
+}
+
+/*  What the newest that can be gone on from refer to. One that is damaged refers to nothing; of one that could not be read
+ *  nobody knows. */
+static tt_status_t s_need(const char *folder, uint64_t update, tt_piece_files_t *out)
+{
+    char path[4400], name[TT_CHECKPOINT_NAME];
+    size_t left = 0, newest = 0;
+    tt_status_t status = TT_OK;
+    while (left < TT_CHECKPOINTS_LEAST && (status = snapshot_nth(folder, update, newest++, name)) == TT_OK) {
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        status = s_refers(path, out);
+        if (status != TT_OK && !snapshot_is_lost(status))
+            return status;
+        left += status == TT_OK;
+    }
+    return snapshot_is_lost(status) ? TT_OK : status;
 }
 
 static uint64_t s_size(const char *path)
@@ -136,19 +154,18 @@ uint64_t tt_checkpoints_sweep(const char *folder, uint64_t update, tt_piece_file
     char path[4400];
     tt_piece_files_t needed = {0};
     uint64_t bytes = 0;
-    size_t left = 0, newest = 0, kept = 0;
-    char name[TT_CHECKPOINT_NAME];
-    while (left < TT_CHECKPOINTS_LEAST && snapshot_nth(folder, update, newest++, name)) {
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        left += s_refers(path, &needed);
-    }
+    size_t kept = 0;
+    const bool known = s_need(folder, update, &needed) == TT_OK;
+    if (!known)
+        log_warn("no file of a replay is removed: which are needed is not known: %s", tt_err_text());
     for (size_t i = 0; i < files->count; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files->name[i]);
-        const bool stays = tt_piece_files_has(&needed, files->name[i]) || (open && strcmp(open, files->name[i]) == 0);
+        const char *name = files->name[i];
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        const bool stays = !known || tt_piece_files_has(&needed, name) || (open && strcmp(open, name) == 0);
         if (!stays && (unlink(path) == 0 || errno == ENOENT))
             continue;
         bytes += s_size(path);
-        memmove(files->name[kept++], files->name[i], TT_PIECE_FILE);
+        memmove(files->name[kept++], name, TT_PIECE_FILE);
     }
     files->count = kept;
     tt_piece_files_free(&needed);

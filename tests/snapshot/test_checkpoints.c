@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "common/nn/safetensors.h"
@@ -40,7 +42,7 @@ static void s_overtaken(const char *folder)
 {
     tt_checkpoint_updates_t found = {0};
     sample_save(folder, "00000014.safetensors", "x", 1); /* void */
-    tt_checkpoints_list(folder, &found);
+    assert_ok(tt_checkpoints_list(folder, &found));
     assert_int_equal(found.count, 3);
     assert_int_equal(found.at[0], 14);
     sample_save(folder, "00000015.safetensors", "x", 1); /* the other one's */
@@ -187,6 +189,85 @@ static void test_the_one_before(void **state)
     assert_int_equal(folder_remove(dir), 0);
 }
 
+/* ---- what cannot be read ---------------------------------------------------------------------------------------------- */
+
+/*  Refused, with the folder and the reason: not "there is none". */
+static void s_expect_refused(const char *folder, tt_status_t status, const char *reason)
+{
+    tt_checkpoint_t newest;
+    tt_checkpoint_updates_t found = {0};
+    char name[TT_CHECKPOINT_NAME];
+    assert_int_equal(tt_checkpoints_newest(folder, &newest, NULL, NULL), status);
+    assert_non_null(strstr(tt_err_text(), folder));
+    assert_non_null(strstr(tt_err_text(), reason));
+    assert_int_equal(tt_checkpoints_list(folder, &found), status);
+    assert_int_equal(found.count, 0);
+    assert_int_equal(tt_checkpoints_below(folder, UINT64_MAX, name), status);
+}
+
+static void test_a_folder_that_cannot_be_read(void **state)
+{
+    (void)state;
+    char dir[FOLDER_MAX], path[FOLDER_MAX + 8];
+    struct rlimit limit;
+    tt_checkpoint_updates_t found = {0};
+    assert_int_equal(folder_make(dir, "checkpoints"), 0);
+    sample_write(dir, "00000010.safetensors", 10);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    s_expect_refused(dir, TT_IO, "Too many open files");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    s_expect_newest(dir, "00000010.safetensors", 10, "");
+    snprintf(path, sizeof path, "%s/link", dir);
+    assert_ok(tt_checkpoints_list(path, &found)); /* not there: none */
+    assert_int_equal(symlink("link", path), 0);
+    s_expect_refused(path, TT_IO, "Too many levels of symbolic links");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("away", path), 0); /* a disk that is not mounted */
+    s_expect_refused(path, TT_IO, "No such file or directory");
+    assert_int_equal(folder_remove(dir), 0);
+}
+
+static void test_a_folder_that_is_shut(void **state)
+{
+    (void)state;
+    char dir[FOLDER_MAX];
+    tt_checkpoint_t newest;
+    const uid_t me = geteuid();
+    assert_int_equal(folder_make(dir, "checkpoints"), 0);
+    sample_write(dir, "00000010.safetensors", 10);
+    assert_int_equal(chmod(dir, 0), 0);
+    if (me == 0 && seteuid(65534) != 0)
+        skip();
+    const tt_status_t status = tt_checkpoints_newest(dir, &newest, NULL, NULL);
+    char *words = tt_strdup(tt_err_text());
+    assert_int_equal(me == 0 ? seteuid(0) : 0, 0);
+    assert_int_equal(chmod(dir, 0700), 0);
+    assert_int_equal(status, TT_DENIED);
+    assert_non_null(strstr(words, "Permission denied"));
+    free(words);
+    assert_int_equal(folder_remove(dir), 0);
+}
+
+/*  It is named like one that is damaged, whatever its name says of it. */
+static void test_a_file_that_cannot_be_looked_at(void **state)
+{
+    (void)state;
+    char dir[FOLDER_MAX], path[FOLDER_MAX + 32];
+    assert_int_equal(folder_make(dir, "checkpoints"), 0);
+    sample_write(dir, "00000010.safetensors", 10);
+    snprintf(path, sizeof path, "%s/00000012.safetensors", dir);
+    assert_int_equal(symlink("00000012.safetensors", path), 0);
+    snprintf(path, sizeof path, "%s/final.safetensors", dir);
+    assert_int_equal(symlink("final.safetensors", path), 0);
+    s_expect_newest(dir, "00000010.safetensors", 10, "final.safetensors 00000012.safetensors ");
+    snprintf(path, sizeof path, "%s/best.safetensors", dir);
+    assert_int_equal(symlink("best.safetensors", path), 0);
+    assert_false(tt_checkpoint_exceeds_best(dir, 1e9)); /* it may be a better one */
+    assert_int_equal(folder_remove(dir), 0);
+}
+
 /* ---- two writers ------------------------------------------------------------------------------------------------------ */
 
 enum { TURNS = 300 };
@@ -234,6 +315,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_the_newest_stay),
         cmocka_unit_test(test_the_newest_that_is_whole), cmocka_unit_test(test_the_one_before),
-        cmocka_unit_test(test_the_best_evaluated), cmocka_unit_test(test_two_writers)};
+        cmocka_unit_test(test_the_best_evaluated), cmocka_unit_test(test_a_folder_that_cannot_be_read),
+        cmocka_unit_test(test_a_folder_that_is_shut), cmocka_unit_test(test_a_file_that_cannot_be_looked_at),
+        cmocka_unit_test(test_two_writers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

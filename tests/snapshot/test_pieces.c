@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "common/snapshot/checkpoints.h"
@@ -173,7 +174,7 @@ static void test_swept(void **state)
     sample_write_pieces(s_dir, "00000030.safetensors", 30, &piece[2], 2);
     sample_write_pieces(s_dir, "00000040.safetensors", 40, &piece[4], 1); /* void */
     sample_write_best(s_dir, 35, 100);                                    /* nothing to go on from */
-    tt_piece_files_list(s_dir, &files);
+    assert_ok(tt_piece_files_list(s_dir, &files));
     assert_int_equal(files.count, 6);
     assert_int_equal(tt_checkpoints_sweep(s_dir, 30, &files, piece[5].file), 4 * 6);
     const bool stays[] = {false, true, true, true, false, true};
@@ -187,6 +188,57 @@ static void test_swept(void **state)
     tt_piece_files_free(&files);
 }
 
+static void s_expect_all(tt_piece_files_t *files, const tt_piece_t *piece, size_t count)
+{
+    assert_int_equal(tt_checkpoints_sweep(s_dir, 30, files, NULL), count * 6);
+    assert_int_equal(files->count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_true(s_is_there(piece[i].file) && tt_piece_files_has(files, piece[i].file));
+}
+
+/*  In place of what has that name: a link to itself, which no one can open. */
+static void s_shut(const char *name)
+{
+    char path[512];
+    s_path(name, path);
+    unlink(path);
+    assert_int_equal(symlink(name, path), 0);
+}
+
+/*  What is needed is not known where a snapshot, or the folder, cannot be read: that may pass, and what is gone is gone. */
+static void test_nothing_is_swept_in_the_dark(void **state)
+{
+    (void)state;
+    const tt_piece_t piece[] = {s_file(0, "file 0"), s_file(1, "file 1"), s_file(2, "file 2"), s_file(3, "file 3")};
+    tt_piece_files_t files = {0};
+    struct rlimit limit;
+    for (uint32_t i = 0; i < 3; i++) {
+        char name[TT_CHECKPOINT_NAME];
+        tt_checkpoint_name(name, 10 * (i + 1));
+        sample_write_pieces(s_dir, name, 10 * (i + 1), &piece[i], 1);
+    }
+    assert_ok(tt_piece_files_list(s_dir, &files));
+    assert_int_equal(files.count, 4);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_int_equal(tt_piece_files_list(s_dir, &(tt_piece_files_t){0}), TT_IO);
+    s_expect_all(&files, piece, 4);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    s_shut("final.safetensors"); /* of which update, nobody knows */
+    s_expect_all(&files, piece, 4);
+    char path[512];
+    s_path("final.safetensors", path);
+    assert_int_equal(unlink(path), 0);
+    s_shut("00000020.safetensors");
+    s_expect_all(&files, piece, 4);
+    s_shut("00000010.safetensors");
+    sample_write_pieces(s_dir, "00000020.safetensors", 20, &piece[1], 1);
+    assert_int_equal(tt_checkpoints_sweep(s_dir, 30, &files, NULL), 2 * 6); /* the two that count are there */
+    assert_true(s_is_there(piece[1].file) && s_is_there(piece[2].file));
+    tt_piece_files_free(&files);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +247,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_referred_to, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_forged, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_swept, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_swept_in_the_dark, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
