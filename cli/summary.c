@@ -76,6 +76,8 @@ static void s_print_restored(FILE *stream, const json_t *from)
     const json_t *bad = json_object_get(from, "passed_over"), *item;
     const bool adopted = json_is_true(json_object_get(from, "adopted"));
     size_t i;
+    if (json_is_null(json_object_get(from, "snapshot")))
+        fprintf(stream, "  there was no snapshot to go on from: it began anew, with version 0\n");
     json_array_foreach(bad, i, item)
         fprintf(stream, "  %s was passed over: %s\n", s_text(item, "snapshot"), s_text(item, "reason"));
     if (adopted || json_array_size(bad) > 0)

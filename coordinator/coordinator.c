@@ -17,6 +17,7 @@
 #include "coordinator/status.h"
 #include "coordinator/weights.h"
 
+enum { RUN_JSON_MAX = 4096 };
 static const int64_t s_second_ns = 1000000000, s_coalesce_ns = 3000000, s_check_every_ns = 250000000,
                      s_write_every_ns = 500000000, s_http_after_ns = 300000000, s_expect_ns = 30000000000;
 
@@ -207,6 +208,20 @@ static tt_status_t s_desire(coordinator_t *self, const journal_past_t *past, boo
     return coordinator_fit_aggregators(self);
 }
 
+/*  Does run.json say that `tutti resume` has begun this life? */
+static bool s_is_resumed(const coordinator_t *self)
+{
+    char path[sizeof self->root + 16];
+    tt_buf_t text;
+    snprintf(path, sizeof path, "%s/run.json", self->root);
+    tt_buf_init(&text, RUN_JSON_MAX);
+    json_t *who = tt_buf_read_file(&text, path) == TT_OK ? json_loads(tt_buf_text(&text), 0, NULL) : NULL;
+    const bool resumed = json_is_true(json_object_get(who, "resumed"));
+    json_decref(who);
+    tt_buf_free(&text);
+    return resumed;
+}
+
 /*  A life of the run begins; with a journal, nobody of an earlier one is there any more. Without one there may be (it was
  *  lost under a run), and they will say so: then a snapshot is only looked for if nobody holds weights.
  *  Eras only grow: a journal that was lost or is behind forgets them, metrics.jsonl does not. */
@@ -218,9 +233,9 @@ static tt_status_t s_begin_session(coordinator_t *self, const journal_past_t *pa
     snprintf(path, sizeof path, "%s/metrics.jsonl", self->root);
     TT_TRY(metrics_last_era(path, &era));
     roster_begin_after(self->roster, era);
+    self->restore.lived = past->found || era > 0 || s_is_resumed(self);
     if (past->found) {
         TT_TRY(restore_choose(self));
-        self->restore.untold = true;
         roster.ended = past->end && restore_is_final(self);
         roster_continue(self->roster, &roster);
     }

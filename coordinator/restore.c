@@ -29,10 +29,18 @@ static void s_pass_over(void *ctx, const char *name, const char *why)
         choice->passed_over, json_pack("{s:o, s:o}", "snapshot", tt_json_text(path), "reason", tt_json_text(why)));
 }
 
+/*  There never was a snapshot; or there is nothing left to say that there was. */
+static void s_begin_anew(restore_t *self, const choice_t *choice)
+{
+    if (!self->lived)
+        return;
+    self->story = json_pack(
+        "{s:n, s:i, s:b, s:O}", "snapshot", "updates", 0, "adopted", false, "passed_over", choice->passed_over);
+    self->untold = true;
+}
+
 static tt_status_t s_refuse(const coordinator_t *self, tt_status_t status)
 {
-    if (status == TT_NOT_FOUND && self->snapshots == 0)
-        return TT_OK; /* there never was one */
     if (status == TT_NOT_FOUND)
         return tt_err(TT_NOT_FOUND,
             "%s: none of the %u snapshots that its journal names is there any more; start a new run", self->root,
@@ -79,7 +87,7 @@ static void s_forget_story(coordinator_t *self)
 {
     json_t *known = self->restore.known;
     json_decref(self->restore.story);
-    self->restore = (restore_t){.known = known};
+    self->restore = (restore_t){.known = known, .lived = self->restore.lived};
 }
 
 static tt_status_t s_choose(coordinator_t *self, choice_t *choice)
@@ -91,6 +99,10 @@ static tt_status_t s_choose(coordinator_t *self, choice_t *choice)
     snprintf(folder, sizeof folder, "%s/" TT_CHECKPOINTS, self->root);
     choice->known = self->restore.known;
     tt_status_t status = tt_checkpoints_newest_but(folder, &found, s_known, s_pass_over, choice);
+    if (status == TT_NOT_FOUND && self->snapshots == 0) {
+        s_begin_anew(&self->restore, choice);
+        return TT_OK;
+    }
     if (status != TT_OK)
         return s_refuse(self, status);
     status = s_take(self, &found, choice);
@@ -147,31 +159,35 @@ static void s_warn(coordinator_t *self, const char *text)
     observers_tell(self->observers, &event);
 }
 
-tt_status_t restore_tell(coordinator_t *self)
+static void s_warn_of(coordinator_t *self, const json_t *story)
 {
-    restore_t *restore = &self->restore;
     const json_t *bad;
     size_t i;
     char text[512];
-    if (!restore->untold)
-        return TT_OK;
-    restore->untold = false;
-    if (!restore->story) {
-        log_warn("there is no snapshot to go on from: the run begins anew");
-        s_warn(self, "there is no snapshot to go on from: the run begins anew");
-        return TT_OK;
-    }
-    json_array_foreach(json_object_get(restore->story, "passed_over"), i, bad)
+    json_array_foreach(json_object_get(story, "passed_over"), i, bad)
     {
         snprintf(text, sizeof text, "%.80s is passed over: %.300s", json_string_value(json_object_get(bad, "snapshot")),
             json_string_value(json_object_get(bad, "reason")));
         s_warn(self, text);
     }
-    const bool adopted = json_is_true(json_object_get(restore->story, "adopted"));
+    const bool adopted = json_is_true(json_object_get(story, "adopted"));
     snprintf(text, sizeof text, "the run goes on from %.80s, update %llu%s", self->snapshot.path,
         (unsigned long long)self->snapshot.update, adopted ? ", which the journal did not know" : "");
     if (adopted || i > 0)
         s_warn(self, text);
+}
+
+tt_status_t restore_tell(coordinator_t *self)
+{
+    restore_t *restore = &self->restore;
+    if (!restore->untold)
+        return TT_OK;
+    restore->untold = false;
+    if (json_is_null(json_object_get(restore->story, "snapshot"))) {
+        log_warn("there is no snapshot to go on from: the run begins anew");
+        s_warn(self, "there is no snapshot to go on from: the run begins anew");
+    } else
+        s_warn_of(self, restore->story);
     char *json = json_dumps(restore->story, JSON_COMPACT);
     const tt_status_t status = journal_restored(self->journal, json);
     free(json);
@@ -182,6 +198,7 @@ void restore_recall(coordinator_t *self, const char *story)
 {
     s_forget_story(self);
     self->restore.story = story ? json_loads(story, 0, NULL) : NULL;
+    self->restore.lived = self->restore.story != NULL;
 }
 
 void restore_free(coordinator_t *self)

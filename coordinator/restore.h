@@ -4,7 +4,8 @@
  *  adopted, and said so. One that is damaged is passed over for the one before it, and said so: in the log, to watchers
  *  (EVENT warning), and in the summary. So is one whose replay is (EVENT damaged): rank 0 reads it, not the coordinator, which must not be
  *  silent for as long as that may take. Where there are snapshots and none is whole, or the journal names some and none is
- *  there, the run does not begin again with version 0: it is refused.
+ *  there, the run does not begin again with version 0: it is refused; so it is where the folder cannot be read. A run that has had a life and
+ *  has no snapshot, as far as anybody knows, begins anew, and says so in the same places.
  *
  *  Threads: the coordinator's. */
 #pragma once
@@ -18,12 +19,14 @@ typedef struct {
     bool chosen;        /* before the first roster: what that will say                                          */
     tt_status_t status; /* of the newest choice                                                                 */
     char path[4608];    /* absolute; "" = version 0                                                             */
-    json_t *story; /* {"snapshot", "updates", "adopted", "passed_over": [{"snapshot", "reason"}]}; NULL = version 0 */
-    bool untold;   /* the story is new, or a life begins without one                                       */
+    json_t *
+        story; /* {"snapshot", "updates", "adopted", "passed_over": [{"snapshot", "reason"}]}; NULL = a run begins; snapshot null: anew */
+    bool untold;   /* the story is new                                                                     */
+    bool lived;    /* the run has had a life before this one                                               */
     json_t *known; /* {"00000123.safetensors": why it cannot be gone on from}, though it is whole; NULL = none    */
 } restore_t;
 
-/*  Choose now. coordinator->snapshot is it, .path "" = version 0. TT_DATA, TT_NOT_FOUND: refused, as above. */
+/*  Choose now. coordinator->snapshot is it, .path "" = version 0. TT_DATA, TT_NOT_FOUND, TT_DENIED, TT_IO: refused, as above. */
 tt_status_t restore_choose(coordinator_t *self);
 /*  Rank 0 cannot go on from what it was told to, says `text`: "NAME: why". That is not chosen again in this life of the coordinator. false:
  *  it is about another snapshot than the one that was chosen last. */

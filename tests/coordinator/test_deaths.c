@@ -335,6 +335,76 @@ static void test_where_no_snapshot_is_whole_the_run_does_not_begin_again(void **
     crew_leave(&crew);
 }
 
+/*  A link to itself in its place: whoever opens it is refused. */
+static void s_shut_snapshots(const run_t *run)
+{
+    char folder[512], moved[512];
+    snprintf(folder, sizeof folder, "%s/checkpoints", run->dir);
+    snprintf(moved, sizeof moved, "%s/away", run->dir);
+    assert_int_equal(rename(folder, moved), 0);
+    assert_int_equal(symlink("checkpoints", folder), 0);
+}
+
+/*  What cannot be read is neither "none" nor "gone"; how it ends is not final, for it may pass. */
+static void s_cannot_read(run_t *run, bool journal)
+{
+    crew_t crew;
+    char path[512];
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    run_kill(run);
+    crew_leave(&crew);
+    s_shut_snapshots(run);
+    if (!journal)
+        s_lose_journal(run, "gone");
+    run->start_ns++;
+    run_start(run);
+    for (int i = 0; i < 2 && !journal; i++)
+        crew.collectors[i] = run_link(run, TT_PEER_COLLECTOR, i);
+    if (!journal) {
+        crew.learner = run_link(run, TT_PEER_LEARNER, 0);
+        crew.controller = run_link(run, TT_PEER_CONTROLLER, 0);
+    }
+    assert_int_equal(run_wait(run), 74);
+    if (!journal)
+        crew_leave(&crew);
+}
+
+static void test_where_snapshots_cannot_be_read_the_run_does_not_begin_again(void **state)
+{
+    s_cannot_read(*state, false);
+}
+
+static void test_snapshots_that_cannot_be_read_are_not_gone(void **state)
+{
+    s_cannot_read(*state, true);
+}
+
+/*  Journal and snapshots are lost, metrics are there: whoever watches is told that the run begins anew. */
+static void test_a_run_that_lost_all_says_that_it_begins_anew(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    link_send_stats(crew.learner, 1, 9);
+    s_wait_for_metrics(run);
+    run_kill(run);
+    crew_leave(&crew);
+    s_lose_journal(run, "gone");
+    run->start_ns++;
+    run_start(run);
+    crew_begin(run, &crew);
+    assert_string_equal(crew.restore, "");
+    json_t *status = link_status(crew.controller);
+    const json_t *from = json_object_get(status, "restored_from");
+    assert_true(json_is_object(from) && json_is_null(json_object_get(from, "snapshot")));
+    assert_true(number_in(from, "updates") == 0);
+    json_decref(status);
+    crew_leave(&crew);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +420,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_with_an_empty_journal_a_snapshot_is_adopted, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(
             test_with_a_journal_without_its_log_a_snapshot_is_adopted, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_where_snapshots_cannot_be_read_the_run_does_not_begin_again, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_snapshots_that_cannot_be_read_are_not_gone, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_that_lost_all_says_that_it_begins_anew, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(
             test_where_no_snapshot_is_whole_the_run_does_not_begin_again, run_setup, run_teardown),
     };

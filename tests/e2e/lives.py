@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 import urllib.request
 
@@ -11,7 +12,7 @@ sys.dont_write_bytecode = True
 from rig import BATCH, ENDLESS, JOB, SOURCE, check, equal, main, steps, wait_for
 
 MORE = max(steps(20_000), 10_000)  # after resume; so many have a hundred episodes
-DATA, NO_INPUT, USAGE, CONFIG = 65, 66, 64, 78
+DATA, NO_INPUT, USAGE, CONFIG, IO = 65, 66, 64, 78, 74
 
 
 def s_checkpoints(run_dir):
@@ -104,6 +105,11 @@ def test_no_journal_lag_1(world):
     s_lost(world, 1, "gone")
 
 
+def s_lose_journal(run_dir):
+    for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
+        os.unlink(os.path.join(run_dir, name))
+
+
 def test_no_journal_of_a_solved_run(world):
     """When it was solved is in the snapshot, too; how long that took, of a life that left nothing else, is not known."""
     config = os.path.join(SOURCE, "configs", "cartpole-ppo.yaml")
@@ -117,8 +123,7 @@ def test_no_journal_of_a_solved_run(world):
     snapshots = wait_for(solved, "a solution")["snapshots"]
     after = wait_for(lambda: (world.status(run_dir) or {}).get("snapshots", 0) > snapshots + 1 and world.status(run_dir), "a snapshot behind it")
     world.kill_all(process)
-    for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
-        os.unlink(os.path.join(run_dir, name))
+    s_lose_journal(run_dir)
     end = s_update(s_checkpoints(run_dir)[0]) * batch + MORE  # it went on until it was dead
     resumed = world.resume(run_dir, f"stop.env_steps={end}")
     still = world.train(config, *sets, f"stop.env_steps={after['env_steps']}")
@@ -140,11 +145,50 @@ def test_nothing_whole_is_refused(world):
     names = [name for name in os.listdir(folder) if name.endswith(".safetensors")]  # and not what was being written
     for name in {os.stat(os.path.join(folder, name)).st_ino: name for name in names}.values():
         s_flip(os.path.join(folder, name))
-    for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
-        os.unlink(os.path.join(run_dir, name))
+    s_lose_journal(run_dir)
     done = world.tutti("resume", run_dir)
     equal(done.returncode, DATA, done.stderr)
     check("no snapshot is whole" in done.stderr and "damaged" in done.stderr, done.stderr)
+
+
+def test_snapshots_that_cannot_be_read(world):
+    """They are not "none": the run begins from version 0 neither without its journal nor with it, and the folder is named."""
+    run_dir = s_killed_run(world, world.config())
+    folder = os.path.join(run_dir, "checkpoints")
+    os.rename(folder, folder + ".away")
+    os.symlink("checkpoints", folder)  # whoever opens it is refused, root too
+    with open(os.path.join(run_dir, "metrics.jsonl"), encoding="utf-8") as file:
+        before = file.read()
+    for lost in (False, True):
+        if lost:
+            s_lose_journal(run_dir)
+        done = world.tutti("resume", run_dir)
+        equal(done.returncode, IO, f"journal lost: {lost}: {done.stderr}")
+        for words in (folder, "cannot be read", "Too many levels of symbolic links", "try again"):
+            check(words in done.stderr, f"'{words}' is not in {done.stderr}")
+    with open(os.path.join(run_dir, "metrics.jsonl"), encoding="utf-8") as file:
+        equal(file.read(), before, "metrics.jsonl")
+    os.unlink(folder)
+    os.rename(folder + ".away", folder)
+    newest = s_checkpoints(run_dir)[0]
+    resumed = world.resume(run_dir, f"stop.env_steps={s_update(newest) * BATCH + MORE}")
+    equal(resumed["restored_from"]["snapshot"], newest, "snapshot")
+
+
+def test_all_is_lost(world):
+    """Neither journal nor snapshots of a run that had trained: it begins anew, and says so where it runs and when it ends."""
+    run_dir = s_killed_run(world, world.config())
+    s_lose_journal(run_dir)
+    shutil.rmtree(os.path.join(run_dir, "checkpoints"))
+    done = world.tutti("resume", run_dir, "--set", f"stop.env_steps={MORE}")
+    equal(done.returncode, 0, done.stderr)
+    check("warning: there is no snapshot to go on from: the run begins anew" in done.stdout, done.stdout)
+    check("  there was no snapshot to go on from: it began anew, with version 0" in done.stdout, done.stdout)
+    with open(os.path.join(run_dir, "summary.json"), encoding="utf-8") as file:
+        story = json.load(file)["restored_from"]
+    equal(story, {"snapshot": None, "updates": 0, "adopted": False, "passed_over": []}, "restored_from")
+    fresh = world.train(world.config(), f"stop.env_steps={MORE}", seed=21)
+    equal(fresh["restored_from"], None, "restored_from of a run that begins")
 
 
 def test_a_run_without_its_config(world):
@@ -407,7 +451,7 @@ def test_no_snapshots_with_a_replay(world):
 
 main(test_a_damaged_snapshot_lag_0, test_a_damaged_snapshot_lag_1, test_no_journal_lag_0, test_no_journal_lag_1,
      test_no_journal_of_a_solved_run, test_an_empty_journal, test_a_journal_without_its_log,
-     test_nothing_whole_is_refused, test_a_run_without_its_config, test_an_edited_config_is_refused,
+     test_nothing_whole_is_refused, test_snapshots_that_cannot_be_read, test_all_is_lost, test_a_run_without_its_config, test_an_edited_config_is_refused,
      test_arguments_are_kept, test_eval_plays_with_the_arguments, test_spaces_that_were_numbers, test_set_is_recorded,
      test_replicas_may_change, test_a_run_that_succeeded, test_a_life_that_was_killed_has_no_summary,
      test_no_snapshots, test_no_snapshots_with_a_replay)
