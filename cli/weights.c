@@ -1,5 +1,6 @@
 #include "cli/weights.h"
 #include "common/base/text.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +33,11 @@ static void s_folder(char *out, size_t size, const char *run_dir)
     free(of_job);
 }
 
-static void s_say_bad(void *ctx, const char *name, const char *why)
+/*  said: a file of which that has been said. */
+static void s_say_bad(void *said, const char *name, const char *why)
 {
-    (void)ctx;
-    fprintf(stderr, "%s is passed over: %s\n", tt_shown(name), tt_shown(why));
+    if (!said || strcmp(said, name) != 0)
+        fprintf(stderr, "%s is passed over: %s\n", tt_shown(name), tt_shown(why));
 }
 
 static tt_status_t s_newest(char *path, size_t size, const char *folder, const char *run_dir)
@@ -48,19 +50,52 @@ static tt_status_t s_newest(char *path, size_t size, const char *folder, const c
     return TT_OK;
 }
 
+/*  The final one is damaged: the newest of the others that is whole, however much older, and no word is lost of either. */
+static tt_status_t s_before_final(char *path, size_t size, const char *folder, const char *run_dir)
+{
+    char why[512], name[] = TT_CHECKPOINT_FINAL;
+    tt_checkpoint_t newest;
+    snprintf(why, sizeof why, "%.500s", tt_err_text());
+    s_say_bad(NULL, name, why);
+    const tt_status_t status = tt_checkpoints_newest(folder, &newest, s_say_bad, name);
+    if (status == TT_NOT_FOUND)
+        return tt_err(TT_DATA, "%s: %s, and there is no other", path, why);
+    TT_TRY(status);
+    snprintf(path, size, "%s/%s", folder, newest.name);
+    tt_snapshot_info_free(&newest.info);
+    fprintf(stderr, "%s: %s, its newest that is whole, is taken\n", tt_shown(run_dir), tt_shown(newest.name));
+    return TT_OK;
+}
+
+static tt_status_t s_err_none(const char *run_dir, const char *which)
+{
+    return tt_err(TT_NOT_FOUND,
+        "%s has no %sweights yet: a run writes them every checkpoint.every_s seconds and at its end", run_dir, which);
+}
+
+static tt_status_t s_best(const char *path, const char *run_dir)
+{
+    if (access(path, F_OK) == 0)
+        return TT_OK;
+    return errno == ENOENT ? s_err_none(run_dir, "best ") : tt_err_errno(TT_IO, "%s", path);
+}
+
 tt_status_t weights_of_run(char *path, size_t size, const char *run_dir, bool best)
 {
     char folder[3600];
+    tt_snapshot_info_t final;
     s_folder(folder, sizeof folder, run_dir);
     snprintf(path, size, "%s/%s", folder, best ? TT_CHECKPOINT_BEST : TT_CHECKPOINT_FINAL);
-    if (access(path, F_OK) == 0)
-        return TT_OK;
-    const tt_status_t status = best ? TT_NOT_FOUND : s_newest(path, size, folder, run_dir);
-    if (status == TT_NOT_FOUND)
-        return tt_err(TT_NOT_FOUND,
-            "%s has no %sweights yet: a run writes them every checkpoint.every_s seconds and at its end", run_dir,
-            best ? "best " : "");
-    return status;
+    if (best)
+        return s_best(path, run_dir);
+    tt_status_t status = tt_snapshot_inspect(path, &final);
+    if (status == TT_OK)
+        tt_snapshot_info_free(&final);
+    else if (status == TT_NOT_FOUND)
+        status = s_newest(path, size, folder, run_dir);
+    else
+        status = s_before_final(path, size, folder, run_dir);
+    return status == TT_NOT_FOUND ? s_err_none(run_dir, "") : status;
 }
 
 /*  A copy of a run's is one, too, whatever it lacks besides. */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The lives of a run: what a resume goes on from when files are damaged or lost, what it may change, and what is kept."""
 
+import contextlib
 import json
 import os
 import re
@@ -198,6 +199,50 @@ def test_a_run_without_its_config(world):
     done = world.tutti("resume", summary["run_dir"])
     equal(done.returncode, NO_INPUT, done.stderr)
     check("config.yaml" in done.stderr, done.stderr)
+
+
+def s_taken(world, run_dir, command):
+    """How a command ended that wants the run's weights, and its stderr; what it wrote is gone."""
+    words = {"eval": ["--episodes", "1"], "export": ["--onnx", "policy.onnx"], "fetch": ["-o", "weights.safetensors"]}[command]
+    done = world.tutti(command, run_dir, *words)
+    for name in ("policy.onnx", "weights.safetensors"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(world.path, name))
+    return done.returncode, done.stderr
+
+
+def test_a_damaged_final_snapshot(world):
+    """eval, export and fetch take the one before it, and name both; the best, which is asked for, has none before it."""
+    summary = world.train(world.config(), "checkpoint.every_s=0.05", "checkpoint.keep=3", f"stop.env_steps={8 * MORE}")
+    run_dir = summary["run_dir"]
+    folder = os.path.join(run_dir, "checkpoints")
+    newest, older = [os.path.basename(path) for path in s_checkpoints(run_dir)[:2]]
+    for command in ("eval", "export", "fetch"):
+        code, said = s_taken(world, run_dir, command)
+        check(code == 0 and "passed over" not in said and "is taken" not in said, f"{command}, all whole: {said}")
+    final = os.path.join(folder, "final.safetensors")
+    if os.stat(final).st_ino == os.stat(os.path.join(folder, "best.safetensors")).st_ino:
+        os.unlink(os.path.join(folder, "best.safetensors"))  # else the same bits are damaged
+    s_flip(final)
+    for command in ("eval", "export", "fetch"):
+        code, said = s_taken(world, run_dir, command)
+        equal(code, 0, f"{command}: {said}")
+        equal(said.count("final.safetensors is passed over: damaged"), 1, f"{command}: {said}")
+        check(f"{newest}, its newest that is whole, is taken" in said, f"{command}: {said}")
+    s_flip(os.path.join(folder, newest))
+    code, said = s_taken(world, run_dir, "eval")
+    equal(code, 0, said)
+    for words in ("final.safetensors is passed over", f"{newest} is passed over", f"{older}, its newest that is whole, is taken"):
+        check(words in said, f"'{words}' is not in {said}")
+    for name in os.listdir(folder):
+        if name not in ("final.safetensors", newest):
+            os.unlink(os.path.join(folder, name))
+    for command in ("eval", "export", "fetch"):
+        code, said = s_taken(world, run_dir, command)
+        check(code == DATA and "no snapshot is whole" in said and "damaged" in said, f"{command}: {code}, {said}")
+    os.unlink(os.path.join(folder, newest))
+    code, said = s_taken(world, run_dir, "eval")
+    check(code == DATA and "final.safetensors" in said and "damaged" in said, f"{code}, {said}")
 
 
 def s_edit(run_dir, old, new):
@@ -451,7 +496,7 @@ def test_no_snapshots_with_a_replay(world):
 
 main(test_a_damaged_snapshot_lag_0, test_a_damaged_snapshot_lag_1, test_no_journal_lag_0, test_no_journal_lag_1,
      test_no_journal_of_a_solved_run, test_an_empty_journal, test_a_journal_without_its_log,
-     test_nothing_whole_is_refused, test_snapshots_that_cannot_be_read, test_all_is_lost, test_a_run_without_its_config, test_an_edited_config_is_refused,
+     test_nothing_whole_is_refused, test_snapshots_that_cannot_be_read, test_all_is_lost, test_a_damaged_final_snapshot, test_a_run_without_its_config, test_an_edited_config_is_refused,
      test_arguments_are_kept, test_eval_plays_with_the_arguments, test_spaces_that_were_numbers, test_set_is_recorded,
      test_replicas_may_change, test_a_run_that_succeeded, test_a_life_that_was_killed_has_no_summary,
      test_no_snapshots, test_no_snapshots_with_a_replay)
