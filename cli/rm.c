@@ -11,6 +11,7 @@
 const tt_option_t tt_opt_rm[] = {
     {"all", 0, NULL, "every ended run"},
     {"older", 0, "AGE", "every run that ended so long ago: 90s, 30m, 12h, 7d, 2w"},
+    {"force", 'f', NULL, "with what else somebody put into a run's directory"},
     {0},
 };
 
@@ -61,12 +62,17 @@ static int64_t s_ended_s(const tt_rundir_t *run)
 
 /* ---- the registry's ------------------------------------------------------------------------------------------------- */
 
+static tt_status_t s_remove_one(const removal_t *self, const tt_rundir_t *run)
+{
+    return tt_arg_given(self->args, "force") ? tt_rundir_remove_all(run) : tt_rundir_remove(run);
+}
+
 static void s_remove(void *ctx, const tt_rundir_t *run)
 {
     removal_t *self = ctx;
     if (tt_rundir_live(run) || s_ended_s(run) > self->before_s)
         return;
-    const tt_status_t status = tt_rundir_remove(run);
+    const tt_status_t status = s_remove_one(self, run);
     if (status == TT_OK)
         printf("removed %s, %s\n", tt_shown(run->name), tt_shown(run->path));
     else if (status != TT_EXISTS) /* it was begun again just now */
@@ -92,7 +98,7 @@ static void s_remove_named(removal_t *self)
         tt_rundir_t run;
         tt_status_t status = tt_rundir_find(&run, tt_operand(self->args, i));
         if (status == TT_OK)
-            status = tt_rundir_remove(&run);
+            status = s_remove_one(self, &run);
         if (status != TT_OK)
             s_fail(self, status);
     }

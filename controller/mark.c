@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char s_first_line[] = "tutti-run 1\n";
-static const char s_words[] = "This directory is a run of tutti. `tutti rm` removes it with all that it holds.\n";
+static const char s_words[] = "This directory is a run of tutti. `tutti rm` removes it with all that is the run's.\n";
 
 /* ---- small files --------------------------------------------------------------------------------------------------- */
 
@@ -64,6 +65,14 @@ static bool s_holds_run(int dir)
     return (s_is_file(dir, "config.yaml") || s_is_file(dir, "job.json")) && (s_has_who(dir) || s_has_journal(dir));
 }
 
+static bool s_is_one_of(const char *name, const char *const *patterns, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fnmatch(patterns[i], name, FNM_PERIOD) == 0)
+            return true;
+    return false;
+}
+
 /*  All that 0.1 ever wrote into a run directory; later versions mark theirs, so this list is final. */
 static bool s_is_of_0_1(const char *name)
 {
@@ -71,27 +80,86 @@ static bool s_is_of_0_1(const char *name)
         "logs", "summary.json", "result.json", "run.json", "job.json", "pods.json", "pods", "claims", "hosts",
         "journal.db", "journal.db-*", "key", "token", "http.json", "lock", "coordinator.lock", "sock", ".*.tmp",
         ".*.new"};
-    for (size_t i = 0; i < TT_COUNT(names); i++)
-        if (fnmatch(names[i], name, FNM_PERIOD) == 0)
-            return true;
-    return false;
+    return s_is_one_of(name, names, TT_COUNT(names));
+}
+
+/*  What was added since (docs/guide/formats.md), with files on their way to their names (common/base/beside.h), and what a file
+ *  system puts anywhere. */
+static bool s_is_ours(const char *name)
+{
+    static const char *const names[] = {MARK_FILE, "evaluations.jsonl", "history.jsonl", ".room", "host",
+        "*.tutti-*.tmp", ".*.tutti-*.tmp", "lost+found", ".nfs*"};
+    return s_is_of_0_1(name) || s_is_one_of(name, names, TT_COUNT(names));
+}
+
+static bool s_is_itself(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static DIR *s_list(int dir)
+{
+    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!list && fd >= 0)
+        close(fd);
+    return list;
 }
 
 /*  Is there nothing but what `expected` knows? */
 static bool s_only(int dir, bool (*expected)(const char *name))
 {
-    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!list) {
-        if (fd >= 0)
-            close(fd);
+    DIR *list = s_list(dir);
+    if (!list)
         return false;
-    }
     bool only = true;
     for (struct dirent *entry; only && (entry = readdir(list));)
-        only = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || expected(entry->d_name);
+        only = s_is_itself(entry->d_name) || expected(entry->d_name);
     closedir(list);
     return only;
+}
+
+/* ---- somebody else's ------------------------------------------------------------------------------------------------ */
+
+enum { NAMED = 3 };
+
+typedef struct {
+    char name[NAMED][NAME_MAX + 1]; /* the first by the alphabet, whatever order the directory has */
+    size_t count;                   /* of all */
+} strangers_t;
+
+static void s_note(strangers_t *self, const char *name)
+{
+    size_t at = self->count < NAMED ? self->count : NAMED;
+    self->count++;
+    while (at > 0 && strcmp(name, self->name[at - 1]) < 0)
+        at--;
+    if (at == NAMED)
+        return;
+    memmove(self->name + at + 1, self->name + at, (NAMED - 1 - at) * sizeof *self->name);
+    snprintf(self->name[at], sizeof *self->name, "%s", name);
+}
+
+static void s_say(const strangers_t *self, char *out, size_t size)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < self->count && i < NAMED && length < size; i++)
+        length += (size_t)snprintf(out + length, size - length, "%s%.80s", i ? ", " : "", self->name[i]);
+    if (self->count > NAMED && length < size)
+        snprintf(out + length, size - length, " and %zu more", self->count - NAMED);
+}
+
+size_t mark_strangers(int dir, char *out, size_t size)
+{
+    strangers_t found = {.count = 0};
+    DIR *list = s_list(dir);
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        if (!s_is_itself(entry->d_name) && !s_is_ours(entry->d_name))
+            s_note(&found, entry->d_name);
+    if (list)
+        closedir(list);
+    s_say(&found, out, size);
+    return found.count;
 }
 
 /* ---- asked --------------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/*  remove - a run's directory with all that it holds (common/base/tree.h); the mark goes last. */
+/*  remove - a run's directory with all that it holds (common/base/tree.h), where that is the run's alone or all is to go; the mark
+ *  goes last. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -55,11 +56,24 @@ static tt_status_t s_check_inside(const tt_rundir_t *run)
     return self.status;
 }
 
-static tt_status_t s_remove_open(const tt_rundir_t *run, int dir)
+/*  A checkout, notes, pictures: they came after the mark, and their owner may think of them only when they are gone. */
+static tt_status_t s_check_strangers(const tt_rundir_t *run, int dir)
+{
+    char names[512];
+    if (mark_strangers(dir, names, sizeof names) == 0)
+        return TT_OK;
+    return tt_err(TT_DENIED,
+        "%s holds what is not its run's: %s; move that away, or 'tutti rm --force %s' removes it, too", run->path,
+        names, run->name);
+}
+
+static tt_status_t s_remove_open(const tt_rundir_t *run, int dir, bool all)
 {
     int lock;
     TT_TRY(s_check(run, dir));
     TT_TRY(s_check_inside(run));
+    if (!all)
+        TT_TRY(s_check_strangers(run, dir));
     const tt_status_t status = tt_rundir_lock(run, &lock);
     if (status == TT_EXISTS)
         return tt_err(TT_EXISTS, "run %s is running; end it first with 'tutti stop %s'", run->name, run->name);
@@ -70,16 +84,26 @@ static tt_status_t s_remove_open(const tt_rundir_t *run, int dir)
     return removed;
 }
 
-tt_status_t tt_rundir_remove(const tt_rundir_t *self)
+static tt_status_t s_remove(const tt_rundir_t *self, bool all)
 {
     if (self->linked)
         return tt_err(TT_USAGE, "that is a link; the run is %s: 'tutti rm %s'", self->path, self->name);
     const int dir = open(self->path, OPEN_DIR);
     if (dir < 0)
         return tt_err_errno(TT_IO, "%s", self->path);
-    const tt_status_t status = s_remove_open(self, dir);
+    const tt_status_t status = s_remove_open(self, dir, all);
     close(dir);
     TT_TRY(status);
     registry_forget(self->name);
     return TT_OK;
+}
+
+tt_status_t tt_rundir_remove(const tt_rundir_t *self)
+{
+    return s_remove(self, false);
+}
+
+tt_status_t tt_rundir_remove_all(const tt_rundir_t *self)
+{
+    return s_remove(self, true);
 }

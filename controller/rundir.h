@@ -78,5 +78,8 @@ tt_status_t tt_registry_sweep(void (*fn)(void *ctx, const char *name, const char
 tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void *ctx);
 
 /*  Remove the directory of an ended run with all it holds, and its name. Links are not followed, file systems that are mounted
- *  below stay. TT_EXISTS: it is running; TT_DENIED: it is not a run's alone; TT_USAGE: it was found by a link. */
+ *  below stay. TT_EXISTS: it is running; TT_DENIED: it is not a run's alone, or holds at its top what no run has; TT_USAGE: it was found
+ *  by a link. */
 tt_status_t tt_rundir_remove(const tt_rundir_t *self);
+/*  The same with what somebody else put there, if the directory is marked. */
+tt_status_t tt_rundir_remove_all(const tt_rundir_t *self);

@@ -27,7 +27,7 @@ find old kept -exec touch -h -d '2 days ago' {} +
 find older -exec touch -h -d '8 days ago' {} +
 mv kept/.tutti-run mark # as of 0.1, and in a directory with other things
 touch kept/mine
-ln -s ../young older/elsewhere
+ln -s ../../young older/logs/elsewhere
 expect 0 'live is running' "$TUTTI" run CartPole-v1 --run-dir live --detach --set stop.env_steps=null --set stop.return_mean=null
 find live -exec touch -h -d '9 days ago' {} + # what its processes write now is younger again
 
@@ -52,9 +52,17 @@ expect 0 "tutti ps: run 'gone' was at $(pwd -P)/gone, which is gone: its name is
 expect 0 'young' "$TUTTI" ps -a
 ! grep -q gone out err || fail "said twice: $(cat out err)"
 
-rm kept/mine
+# what came after the mark is somebody's
 mv mark kept/.tutti-run
-expect 0 'removed young, ' "$TUTTI" rm --all
+mkdir kept/.git
+touch kept/thesis.tex kept/zebra kept/alpha
+expect 77 "$(pwd -P)/kept holds what is not its run's: .git, alpha, mine and 2 more; move that away, or 'tutti rm --force kept' removes it, too" "$TUTTI" rm kept
+expect 77 "kept holds what is not its run's: .git, alpha, mine and 2 more;" "$TUTTI" rm --older 36h
+[ -d kept/.git ] && [ -f kept/summary.json ] && [ -f kept/checkpoints/final.safetensors ] || fail "a refusal removed something"
+rm -r kept/.git kept/mine kept/thesis.tex kept/zebra
+expect 77 "kept holds what is not its run's: alpha; move that away" "$TUTTI" rm kept
+expect 73 'live is running' "$TUTTI" rm --force live
+expect 0 'removed young, ' "$TUTTI" rm --all --force
 grep -q '^removed kept, ' out || fail "kept: $(cat out)"
 [ ! -e young ] && [ ! -e kept ] && [ -d live ] || fail "--all"
 expect 0 'live' "$TUTTI" ps

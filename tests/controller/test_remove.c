@@ -256,8 +256,50 @@ static void test_a_run_inside_that_is_running(void **state)
     assert_non_null(strstr(tt_err_text(), "run inner, in"));
     assert_true(s_is_there("outer/.tutti-run") && s_is_there("outer/deep/inner/.tutti-run"));
     close(lock);
-    assert_ok(tt_rundir_remove(&outer));
+    assert_int_equal(tt_rundir_remove(&outer), TT_DENIED); /* nor does one that has ended go unnoticed */
+    assert_ok(tt_rundir_remove_all(&outer));
     assert_false(s_is_there("outer"));
+}
+
+/*  All that any version writes at the top of a run's directory; docs/guide/formats.md. */
+static void test_nothing_of_ours_is_a_strangers(void **state)
+{
+    (void)state;
+    tt_rundir_t run;
+    static const char *const names[] = {"config.yaml", "metrics.jsonl", "evaluations.jsonl",
+        "events.out.tfevents.0123456789.host.7.tutti", "summary.json", "history.jsonl", "result.json", "run.json",
+        ".room", "job.json", "pods.json", "pods", "claims", "host", "hosts", "journal.db", "journal.db-wal",
+        "journal.db-shm", "key", "token", "http.json", "lock", "coordinator.lock", "sock", ".summary.json.tmp",
+        ".key.new", "summary.json.tutti-12-0.tmp", ".room.tutti-12-0.tmp", "lost+found", ".nfs0000000000a1"};
+    assert_ok(tt_rundir_create(&run, "run", "job"));
+    for (size_t i = 0; i < TT_COUNT(names); i++) {
+        char path[256];
+        snprintf(path, sizeof path, "run/%s", names[i]);
+        s_file(path, "x");
+    }
+    assert_ok(tt_rundir_remove(&run));
+    assert_false(s_is_there("run"));
+}
+
+static void test_what_somebody_put_there_stays(void **state)
+{
+    (void)state;
+    tt_rundir_t run;
+    static const char *const names[] = {"zebra", "main.c", "final.safetensors", "Config.yaml",
+        "events.out.tfevents.1.host", "checkpoints2", ".hidden", "journal.db.bak", "tutti-1-0.tmp"};
+    for (size_t i = 0; i < TT_COUNT(names); i++) {
+        char path[256], words[300];
+        assert_ok(tt_rundir_create(&run, "run", "job"));
+        snprintf(path, sizeof path, "run/%s", names[i]);
+        s_file(path, "x");
+        assert_int_equal(tt_rundir_remove(&run), TT_DENIED);
+        snprintf(words, sizeof words, "/run holds what is not its run's: %s; move that away, or 'tutti rm --force run'",
+            names[i]);
+        assert_non_null(strstr(tt_err_text(), words));
+        assert_true(s_is_there(path) && s_is_there("run/logs") && s_is_there("run/" MARK_FILE));
+        assert_ok(tt_rundir_remove_all(&run));
+        assert_false(s_is_there("run"));
+    }
 }
 
 int main(void)
@@ -272,6 +314,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_another_users_run_gets_no_name, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_is_mounted_below_stays, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_inside_that_is_running, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_of_ours_is_a_strangers, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_what_somebody_put_there_stays, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
