@@ -16,16 +16,19 @@
 #include "common/net/net.h"
 #include "common/nn/tree.h"
 #include "coordinator/roster.h"
+#include "learner/memory.h"
 #include "learner/model.h"
 #include "tests/test.h"
 
 enum {
     CONFIGS = 2000,
     SETS_MAX = 8,
+    FIXED = 3, /* settings of a config beside those that are drawn: the algorithm, an environment for it, a memory */
     ACCEPTED_LEAST = CONFIGS / 8,
     REMEMBERING = 8, /* one of so many configs has a policy that remembers, at least */
     SMALL_ROWS = 4096,
-    SMALL_PARAMS = 1 << 16
+    SMALL_PARAMS = 1 << 16,
+    SMALL_REPLAY = 64 << 20
 };
 
 static const char *const s_envs[] = {
@@ -43,8 +46,9 @@ static const char *const s_names[] = {"a", "a.b", "0-_.", ".a", "-a", "a/b", "a 
 
 typedef struct {
     uint32_t config, draw;
-    char set[SETS_MAX][256];
-    const char *sets[SETS_MAX];
+    const tt_algorithm_t *algorithm;
+    char set[SETS_MAX + FIXED][256];
+    const char *sets[SETS_MAX + FIXED];
     size_t count;
 } sample_t;
 
@@ -94,6 +98,7 @@ static void s_list(sample_t *self, char *out, size_t size)
     snprintf(out + used, size - used, "]");
 }
 
+static const char *const s_devices[] = {"cpu", "cpu", "cpu", "gpu", "cpu:0"};
 static const char *const s_encoders[] = {"none", "none", "[dense 16 relu, layer_norm]", "dense 65536", "nature"};
 
 static void s_text(sample_t *self, const tt_cfg_field_t *field, char *out, size_t size)
@@ -102,8 +107,9 @@ static void s_text(sample_t *self, const tt_cfg_field_t *field, char *out, size_
                        : strcmp(field->key, "coordinator.listen") == 0 ? PICK(self, s_listen)
                        : strcmp(field->key, "coordinator.http") == 0   ? PICK(self, s_http)
                        : strcmp(field->key, "name") == 0               ? PICK(self, s_names)
-                       : strcmp(field->key, "network.picture") == 0    ? ""
-                                                                       : "ppo";
+                       : strcmp(field->key, "learner.device") == 0     ? PICK(self, s_devices)
+                       : strcmp(field->key, "algorithm.name") == 0     ? self->algorithm->name
+                                                                       : "";
     snprintf(out, size, "\"%s\"", text);
 }
 
@@ -151,34 +157,65 @@ static void s_value(sample_t *self, const tt_cfg_field_t *field, char *out, size
     }
 }
 
-/*  What the program fills in is not a user's; what only Python's environments have belongs to none of those here. */
-static size_t s_fields(const tt_cfg_field_t **out, size_t room)
+/*  What the program fills in is not a user's; what only Python's environments and Atari's have belongs to none of those here. */
+static bool s_is_asked(const tt_cfg_field_t *field)
 {
-    const tt_algorithm_t *algorithm = NULL;
+    const bool other = field->quiet && strncmp(field->key, "env.stack", strlen("env.stack")) != 0 &&
+                       strcmp(field->key, "learner.precision") != 0;
+    return !tt_train_fills_in(field->key) && !other;
+}
+
+/*  Everybody's and its own, "replay." among them. */
+static size_t s_fields(const tt_algorithm_t *algorithm, const tt_cfg_field_t **out, size_t room)
+{
     size_t count = 0;
-    assert_ok(tt_algorithm_find(&algorithm, "ppo"));
     for (const tt_cfg_field_t *field = tt_train_fields; field->key; field++)
-        if (!tt_train_fills_in(field->key) && !field->quiet && count < room)
+        if (s_is_asked(field) && count < room)
             out[count++] = field;
     for (const tt_cfg_field_t *field = algorithm->fields; field->key && count < room; field++)
         out[count++] = field;
+    assert_true(count < room);
     return count;
+}
+
+static void s_set(sample_t *self, const char *key, const char *value)
+{
+    char *set = self->set[self->count];
+    snprintf(set, sizeof self->set[0], "%s=%s", key, value);
+    self->sets[self->count++] = set;
+}
+
+/*  By turns, with an environment that it plays; what is drawn later may say otherwise. */
+static void s_choose_algorithm(sample_t *self)
+{
+    static const char *const choices[] = {"CartPole-v1", "Acrobot-v1", "MountainCar-v0"};
+    static const char *const numbers[] = {"Pendulum-v1", "MountainCarContinuous-v0"};
+    size_t count;
+    const tt_algorithm_t *const *all = tt_algorithms(&count);
+    self->algorithm = all[self->config % count];
+    const char *name = self->algorithm->name;
+    const bool bounded = strcmp(name, "sac") == 0 || strcmp(name, "td3") == 0;
+    s_set(self, "algorithm.name", name);
+    s_set(self, "env",
+        strcmp(name, "dqn") == 0 ? PICK(self, choices)
+        : bounded                ? PICK(self, numbers)
+                                 : PICK(self, s_envs));
 }
 
 static void s_make(sample_t *self, uint32_t config)
 {
     const tt_cfg_field_t *fields[128];
-    const size_t count = s_fields(fields, TT_COUNT(fields));
     *self = (sample_t){.config = config};
+    s_choose_algorithm(self);
+    const size_t count = s_fields(self->algorithm, fields, TT_COUNT(fields));
     const size_t sets = 1 + s_below(self, SETS_MAX);
-    if (config % REMEMBERING == 0)
-        self->sets[self->count++] = config % (2 * REMEMBERING) ? "network.rnn=gru" : "network.rnn=lstm";
-    for (size_t i = self->count; i < sets; i++) {
+    if (s_below(self, REMEMBERING) == 0)
+        s_set(self, "network.rnn", s_below(self, 2) ? "gru" : "lstm");
+    for (size_t i = 0; i < sets; i++) {
         const tt_cfg_field_t *field = fields[s_below(self, (uint32_t)count)];
         char value[200];
         s_value(self, field, value, sizeof value);
-        snprintf(self->set[i], sizeof self->set[i], "%s=%s", field->key, value);
-        self->sets[self->count++] = self->set[i];
+        s_set(self, field->key, value);
     }
 }
 
@@ -269,6 +306,22 @@ static void s_ask_env(const sample_t *self, const tt_env_ops_t *env, const tt_tr
         tt_vec_new(&vec, &(tt_vec_cfg_t){.ops = env, .args = args, .columns = columns, .seed = cfg->seed, .count = 2}));
 }
 
+/*  Its replay, where it has one: whether it fits at all, and, where it is small, the real thing. */
+static void s_ask_memory(const sample_t *self, const model_t *model)
+{
+    const tt_feed_t *feed = &model->shape.feed;
+    memory_t *memory = NULL;
+    if (feed->source != TT_FEED_REPLAY)
+        return;
+    if (memory_copy_bytes(&model->train, model->columns, feed) == 0)
+        s_fail(self, "the replay");
+    if (feed->capacity > SMALL_REPLAY)
+        return;
+    const double gamma = model->algorithm->gamma(model->cfg);
+    AGREES(self, "the replay", memory_new(&memory, &model->train, model->columns, feed, gamma));
+    memory_destroy(&memory);
+}
+
 /*  The real thing, where it is small. */
 static void s_ask_learner(const sample_t *self, const char *text, const tt_train_cfg_t *cfg)
 {
@@ -280,7 +333,8 @@ static void s_ask_learner(const sample_t *self, const char *text, const tt_train
         return;
     model_t model;
     AGREES(self, "the learner", model_open(&model, text));
-    assert_true(model.algorithm->steps(model.algo) > 0);
+    assert_true(cfg->replays || model.algorithm->steps(model.algo) > 0);
+    s_ask_memory(self, &model);
     model_close(&model);
 }
 
@@ -306,7 +360,9 @@ static void test_what_check_accepts_no_role_refuses(void **state)
     const int fd = mkstemp(path);
     assert_int_equal(write(fd, yaml, sizeof yaml - 1), sizeof yaml - 1);
     close(fd);
-    size_t accepted = 0, remember = 0;
+    size_t accepted = 0, remember = 0, algorithms, of[16] = {0};
+    const tt_algorithm_t *const *all = tt_algorithms(&algorithms);
+    assert_true(algorithms < TT_COUNT(of));
     for (uint32_t i = 0; i < CONFIGS; i++) {
         sample_t sample;
         tt_setup_t *setup = NULL;
@@ -317,11 +373,16 @@ static void test_what_check_accepts_no_role_refuses(void **state)
         else if (status != TT_CONFIG)
             s_fail(&sample, "check, as something else than bad configuration,");
         accepted += status == TT_OK;
+        of[i % algorithms] += status == TT_OK;
         remember += status == TT_OK && tt_setup_train(setup)->network.rnn != TT_RNN_NONE;
         tt_setup_destroy(&setup);
     }
     unlink(path);
     print_message("%zu of %d configs accepted, %zu of them remember\n", accepted, CONFIGS, remember);
+    for (size_t i = 0; i < algorithms; i++) {
+        print_message("%s: %zu\n", all[i]->name, of[i]);
+        assert_true(of[i] > ACCEPTED_LEAST / algorithms);
+    }
     assert_true(accepted > ACCEPTED_LEAST && remember > ACCEPTED_LEAST / REMEMBERING);
 }
 

@@ -12,7 +12,7 @@ from rig import SLOW, check, equal, main
 
 COUNT, SEED = (int(word) for word in (os.environ.get("TT_EXTREMES", "8") + ",1").split(",")[:2])
 
-# All limits of episodes are passed: Pendulum's are 200 steps, and all of its envs are truncated in the same one.
+# All limits of episodes are passed.
 UPDATES = 420 // SLOW if SLOW > 1 else 220
 
 
@@ -93,6 +93,19 @@ def test_extremes(world):
             equal(done[0]["weights_sha256"], done[1]["weights_sha256"], f"weights of job {number}: {job} {ways}")
 
 
+def test_a_batch_that_is_all_truncations(world):
+    """Pendulum's episodes are 200 steps: all envs are truncated in the same one, which is a whole batch here; lag 0 and 1, with a memory and without."""
+    envs = 8
+    for lag, rnn in ((0, "none"), (1, "none"), (1, "gru")):
+        job = {"env": "Pendulum-v1", "num_envs": envs, "num_steps": 1, "lag": lag, "seed": 3, "network.hidden": "[8]", "network.rnn": rnn,
+               "network.rnn_size": 8, "normalize.obs": "true", "normalize.reward": "true", "algorithm.epochs": 1, "algorithm.minibatches": 1,
+               "learner.shards": 4, "stop.env_steps": envs * 205}
+        ways = [{}, {"collector.replicas": 3, "learner.replicas": 2, "aggregator.replicas": 1}]
+        one, other = [s_run(world, 0, job, way) for way in ways]
+        equal((one["episodes"], other["episodes"]), (envs, envs), f"episodes, {job}")
+        equal(one["weights_sha256"], other["weights_sha256"], f"weights, {job}")
+
+
 def test_a_batch_and_an_update_longer_than_a_stall(world):
     """Each waits for the other, longer than anybody may stand still; the other gets on, so nobody is stuck."""
     steps = 16384 if SLOW == 1 else 1024  # whole minibatches
@@ -102,4 +115,4 @@ def test_a_batch_and_an_update_longer_than_a_stall(world):
     equal(summary["status"], "succeeded", "status")
 
 
-main(test_extremes, test_a_batch_and_an_update_longer_than_a_stall)
+main(test_extremes, test_a_batch_that_is_all_truncations, test_a_batch_and_an_update_longer_than_a_stall)
