@@ -218,6 +218,19 @@ def test_a_disk_that_became_read_only(world):
     check("or its file system, which is read-only now, kept it from saying how" in done.stdout, done.stdout)
 
 
+def test_a_disk_that_became_full(world):
+    """Full to its last block since the run was killed, or because of that: it may be why the run could not say how it ended."""
+    if not s_may_mount():
+        return
+    script = ('mkdir m && mount -t tmpfs -o size=8m tmpfs m && "$0" run "$1" --quiet --run-dir m/run --set stop.env_steps=512 && '
+              'rm m/run/summary.json m/run/result.json && "$0" status m/run && { cat /dev/zero >m/other 2>err || "$0" status m/run; }')
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, TUTTI, world.config()], env=world.env, cwd=world.path, capture_output=True,
+                          text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL, check=False)
+    equal(done.returncode, 0, f"exit code; {done.stdout} {done.stderr}")
+    equal(done.stdout.count("killed before it could end by itself"), 2, f"status; {done.stdout}")
+    equal(done.stdout.count(", or its disk, which is full now, left it no room to say how: make some"), 1, f"status; {done.stdout}")
+
+
 def test_no_place_for_a_run(world):
     """Where nothing may be written, what would help is named: another directory, or a shorter path."""
     if not s_may_mount():
@@ -481,7 +494,7 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_no_place_for_a_run, test_no_proc, test_a_umask_that_shuts_out_its_owner, test_no_home, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
+     test_no_library_for_http, test_unknown_run, test_full_disk, test_a_disk_that_became_read_only, test_a_disk_that_became_full, test_no_place_for_a_run, test_no_proc, test_a_umask_that_shuts_out_its_owner, test_no_home, test_a_log_that_cannot_be_written, test_limit_on_file_sizes, test_limit_on_stacks, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
      test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,

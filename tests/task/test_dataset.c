@@ -1,4 +1,7 @@
 /*  Data sets: what may be registered, under which names; what is kept; that files are never touched; damaged and foreign registries. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "rig.h"
 #include "task/dataset.h"
 
@@ -100,6 +103,53 @@ static void s_damaged(void **state)
     assert_int_equal(store_open(&store), TT_DENIED);
 }
 
+static tt_status_t s_count(void *ctx, sqlite3_stmt *row)
+{
+    (void)row;
+    ++*(int *)ctx;
+    return TT_OK;
+}
+
+/*  All but the first page, in the middle of each of the rest. */
+static void s_ruin(const char *path)
+{
+    static const char junk[64] = "nothing that SQLite has ever written";
+    struct stat info;
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && fstat(fd, &info) == 0);
+    for (off_t at = 4096 * 20; at < info.st_size; at += 4096)
+        assert_int_equal(pwrite(fd, junk, sizeof junk, at), sizeof junk);
+    close(fd);
+}
+
+/*  A step that fails is no end of the rows: tasks that are there would not be seen. */
+static void s_an_error_is_not_the_end_of_the_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 200 };
+    store_t *store = NULL;
+    char text[3001];
+    int count = 0;
+    assert_ok(store_open(&store));
+    const char *sql = "SELECT abs(column1) FROM (VALUES(1), (2), (-9223372036854775807 - 1), (3))";
+    assert_int_equal(store_run(store, sql, s_count, &count, ""), TT_IO);
+    assert_int_equal(count, 2);
+    assert_non_null(strstr(tt_err_text(), "tasks.db"));
+
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int64_t i = 0; i < ROWS; i++)
+        assert_ok(store_run(store, "INSERT INTO facts VALUES(?, ?)", NULL, NULL, "is", i, text));
+    store_destroy(&store); /* the last one to close puts all into the file */
+    s_ruin(rig_path("tutti/tasks/tasks.db"));
+    assert_ok(store_open(&store));
+    count = 0;
+    assert_int_equal(store_run(store, "SELECT value FROM facts", s_count, &count, ""), TT_DATA);
+    assert_true(count < ROWS);
+    assert_non_null(strstr(tt_err_text(), "tasks.db"));
+    store_destroy(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +157,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(s_refused, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(s_whole_or_not_at_all, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(s_damaged, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(s_an_error_is_not_the_end_of_the_rows, rig_set_up, rig_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
