@@ -104,7 +104,7 @@ static double s_first_work(const tt_net_spec_t *spec, uint32_t t)
 
 /*  Of a stage, what a tower is of: what is read first needs no gradient, nor does the action of a critic that is trained; of one that is
  *  gone through the action's inputs alone do. */
-static double s_tower_work(const tt_net_spec_t *spec, uint32_t t, const tt_stage_t *stage)
+static double s_tower_work(const tt_net_spec_t *spec, uint32_t t, const tt_objective_stage_t *stage)
 {
     const tt_tower_t *tower = &spec->tower[t];
     const double work = (double)tt_net_tower_work(spec, t), first = s_first_work(spec, t);
@@ -120,7 +120,7 @@ double bench_objective_work(const tt_net_spec_t *spec, const tt_objective_t *obj
     uint32_t seen[TT_FRAMES][TT_SETS_MAX] = {0};
     double work = 0;
     for (uint32_t s = 0; s < objective->stages; s++) {
-        const tt_stage_t *stage = &objective->stage[s];
+        const tt_objective_stage_t *stage = &objective->stage[s];
         for (uint32_t next = stage->tower + 1u; next; next = spec->tower[next - 1].from) {
             uint32_t *towers = &seen[stage->frame][stage->set];
             work += *towers >> (next - 1) & 1 ? 0 : s_tower_work(spec, next - 1, stage);

@@ -81,7 +81,8 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
         multiplies += tt_net_tower_work(&self->net, t);
         acts += acting >> t & 1 ? tt_net_tower_work(&self->net, t) : 0;
     }
-    const tt_shape_t shape = tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup));
+    const tt_algorithm_shape_t shape =
+        tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup));
     self->act = 2 * acts;
     self->train = (2 + (shape.forwards ? shape.forwards : 1)) * 2 * multiplies; /* two products more on the way back */
     self->copies = shape.sets > 1 ? shape.sets - 1 : 0;

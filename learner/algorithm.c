@@ -110,9 +110,9 @@ tt_status_t tt_algorithm_check(
     return self->check ? self->check(config, train, cfg) : TT_OK;
 }
 
-tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg)
+tt_algorithm_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg)
 {
-    tt_shape_t shape = {0};
+    tt_algorithm_shape_t shape = {0};
     if (self->shape)
         self->shape(train, cfg, &shape);
     return shape;

@@ -145,7 +145,7 @@ typedef struct {
     uint32_t sets;     /* copies of the parameters: set 0 is trained, others follow it; 0 = 1 */
     uint32_t ride;     /* floats that the loss wants added up beside a gradient               */
     uint32_t forwards; /* of a row that is trained on, all stages of the objective; 0 = 1     */
-} tt_shape_t;
+} tt_algorithm_shape_t;
 
 typedef struct tt_algo tt_algo_t; /* an instance; opaque, each algorithm's own */
 
@@ -161,7 +161,7 @@ typedef struct tt_algorithm {
 
     /*  Fill in what differs from zeros (*out comes as those). A pure function of settings that are each in range, but not yet
      *  checked against one another. NULL: an on-policy actor-critic. */
-    void (*shape)(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out);
+    void (*shape)(const tt_train_cfg_t *train, const void *cfg, tt_algorithm_shape_t *out);
 
     /*  columns: what a row consists of; outlives the instance. */
     tt_status_t (*create)(
@@ -193,7 +193,7 @@ typedef struct tt_algorithm {
 tt_status_t tt_algorithm_check(
     const tt_algorithm_t *self, const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg);
 /*  What it says of itself, whether or not it has the hook. cfg: as its fields fill it. */
-tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg);
+tt_algorithm_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg);
 
 /*  All algorithms; find by name, TT_NOT_FOUND names the nearest. */
 const tt_algorithm_t *const *tt_algorithms(size_t *count);

@@ -283,7 +283,7 @@ static tt_status_t s_put_heads(compute_t *self, const tt_minibatch_t *minibatch,
 {
     const tt_net_spec_t *spec = tt_net_spec(self->model->net);
     for (uint32_t s = 0; s < minibatch->objective->stages; s++) {
-        const tt_stage_t *stage = &minibatch->objective->stage[s];
+        const tt_objective_stage_t *stage = &minibatch->objective->stage[s];
         if (!stage->known)
             continue;
         if (!self->head[s])

@@ -14,7 +14,7 @@ typedef struct {
     tt_columns_t *columns; /* what a row of experience consists of, owned */
     const tt_algorithm_t *algorithm;
     void *cfg; /* the algorithm's options, owned */
-    tt_shape_t shape;
+    tt_algorithm_shape_t shape;
     tt_algo_t *algo;
     tt_device_t *device;
     tt_stream_t *stream;

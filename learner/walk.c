@@ -151,7 +151,7 @@ static void s_pick(const run_t *run, uint32_t s)
 
 static bool s_wants(const run_t *run, uint32_t s)
 {
-    const tt_stage_t *stage = &run->objective->stage[s];
+    const tt_objective_stage_t *stage = &run->objective->stage[s];
     return stage->known && stage->set == run->set;
 }
 

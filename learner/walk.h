@@ -1,6 +1,6 @@
 /*  walk - a network over the sequences of a minibatch before it is trained on them, step by step, as its envs went: what it remembers
  *  where the rows begin that are trained on, and heads of other sets and of what follows a row, which the loss then knows
- *  (tt_stage_t.known).
+ *  (tt_objective_stage_t.known).
  *
  *  No gradient goes back through it. Threads: an instance belongs to one thread. */
 #pragma once

@@ -319,23 +319,23 @@ typedef enum { TT_AT, TT_NEXT } tt_frame_t;
 enum { TT_FRAMES = 2 };
 
 /*  Which action a tower reads that reads one: that of a table of the pass, or what was drawn. */
-typedef enum { TT_ACTION_NONE, TT_ACTION_GIVEN, TT_ACTION_DRAWN } tt_action_t;
+typedef enum { TT_ACTION_NONE, TT_ACTION_GIVEN, TT_ACTION_DRAWN } tt_action_kind_t;
 
 /*  One forward: of a tower with a head, with the parameters of a set, from one frame. A dueling tower and one that it reads are
  *  not trained in one objective: a head has one source of gradient. Stages of one set and frame read the same action. */
 typedef struct {
     uint8_t tower, set, frame; /* frame: tt_frame_t                                              */
     bool grad;                 /* train it: set 0 and TT_AT only                                 */
-    uint8_t action;            /* tt_action_t                                                    */
+    uint8_t action;            /* tt_action_kind_t                                                    */
     bool through; /* DRAWN, set 0, TT_AT: the gradient of its head goes through it to the draw; it is not trained */
     bool known;   /* its head is known: rows of the pass's table; nothing is forwarded, trained or drawn from */
-} tt_stage_t;
+} tt_objective_stage_t;
 
 /*  Forwards, a loss on all their heads, and the way back through those that are trained. */
 typedef struct {
     const char *name;
     uint32_t stages; /* 1 .. TT_STAGES_MAX, no two alike */
-    tt_stage_t stage[TT_STAGES_MAX];
+    tt_objective_stage_t stage[TT_STAGES_MAX];
     tt_loss_fn loss;
     uint8_t given;          /* the input whose rows are the actions that are GIVEN: spec.action floats             */
     uint8_t source;         /* the stage that is drawn from; if it is trained, all stages are of set 0 and TT_AT   */

@@ -1,6 +1,6 @@
 #include "common/nn/spec.h"
 
-static bool s_alike(const tt_stage_t *a, const tt_stage_t *b)
+static bool s_alike(const tt_objective_stage_t *a, const tt_objective_stage_t *b)
 {
     return a->tower == b->tower && a->set == b->set && a->frame == b->frame;
 }
@@ -24,7 +24,7 @@ static tt_status_t s_check_sources(const tt_objective_t *objective, const tt_net
     return TT_OK;
 }
 
-static bool s_is_trained_view(const tt_stage_t *stage)
+static bool s_is_trained_view(const tt_objective_stage_t *stage)
 {
     return stage->set == 0 && stage->frame == TT_AT;
 }
@@ -32,7 +32,7 @@ static bool s_is_trained_view(const tt_stage_t *stage)
 /*  What a stage's tower reads beside the observation. */
 static tt_status_t s_check_action(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
 {
-    const tt_stage_t *stage = &objective->stage[s];
+    const tt_objective_stage_t *stage = &objective->stage[s];
     const char *tower = spec->tower[stage->tower].name;
     if ((stage->action != TT_ACTION_NONE) != spec->tower[stage->tower].action)
         return tt_err(TT_INVALID, "objective %s: stage %u: %s reads %s action", objective->name, s, tower,
@@ -49,7 +49,7 @@ static tt_status_t s_check_action(const tt_objective_t *objective, uint32_t s, c
             "of set 0 and the row's own frame",
             objective->name, s, tower);
     for (uint32_t before = 0; before < s; before++) {
-        const tt_stage_t *other = &objective->stage[before];
+        const tt_objective_stage_t *other = &objective->stage[before];
         if (stage->action && other->action && stage->action != other->action && stage->set == other->set &&
             stage->frame == other->frame)
             return tt_err(TT_INVALID, "objective %s: stages %u and %u see one set and frame with two actions",
@@ -87,7 +87,7 @@ static tt_status_t s_check_draw(const tt_objective_t *objective, const tt_net_sp
 /*  Set and frame say whose head it is, and no more: of a network that recurs any will do. */
 static tt_status_t s_check_known(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
 {
-    const tt_stage_t *stage = &objective->stage[s];
+    const tt_objective_stage_t *stage = &objective->stage[s];
     if (stage->grad || stage->through || stage->action)
         return tt_err(TT_INVALID,
             "objective %s: stage %u: %s is known: it is neither trained nor gone through, and reads no action",
@@ -97,7 +97,7 @@ static tt_status_t s_check_known(const tt_objective_t *objective, uint32_t s, co
 
 static tt_status_t s_check_forward(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
 {
-    const tt_stage_t *stage = &objective->stage[s];
+    const tt_objective_stage_t *stage = &objective->stage[s];
     if (stage->grad && !s_is_trained_view(stage))
         return tt_err(TT_INVALID, "objective %s: stage %u trains %s: only set 0 and the row's own frame can be",
             objective->name, s, spec->tower[stage->tower].name);
@@ -111,7 +111,7 @@ static tt_status_t s_check_forward(const tt_objective_t *objective, uint32_t s, 
 
 static tt_status_t s_check_stage(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
 {
-    const tt_stage_t *stage = &objective->stage[s];
+    const tt_objective_stage_t *stage = &objective->stage[s];
     const uint32_t sets = tt_spec_sets(spec);
     if (stage->tower >= spec->towers)
         return tt_err(TT_INVALID, "objective %s: stage %u: tower %u of a network of %u", objective->name, s,

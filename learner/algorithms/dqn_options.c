@@ -180,7 +180,7 @@ static uint32_t s_forwards(const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 
 /* ---- what the rest of the system is told ---------------------------------------------------------------------------- */
 
-void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *out)
+void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_algorithm_shape_t *out)
 {
     const uint64_t end = train->stop.env_steps;
     out->actor = (tt_actor_t){.kind = TT_ACT_ARGMAX,

@@ -44,7 +44,7 @@ uint32_t dqn_rows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg);
 
 /*  Collectors act by the best choice with epsilon, at random before learning starts; steps come from a replay. Its bytes are
  *  `capacity` rows of what is stored of one: observation, mask, action, reward and both flags. */
-void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *out);
+void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_algorithm_shape_t *out);
 
 /*  What epsilon comes to: the usual where it is not given, or 0 where noise explores. */
 double dqn_epsilon_start(const dqn_cfg_t *cfg);

@@ -36,7 +36,7 @@ const tt_cfg_field_t ppo_fields[] = {
     {0},
 };
 
-void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out)
+void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_algorithm_shape_t *out)
 {
     (void)train;
     out->actor.squash = ((const ppo_cfg_t *)cfg)->squash;

@@ -79,7 +79,7 @@ extern const tt_cfg_field_t ppo_fields[];
     }
 
 /*  A hook of PPO and of what is made of it: how collectors act. */
-void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out);
+void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_algorithm_shape_t *out);
 
 /*  What an algorithm that makes one step of the plain loss on each batch adds to its settings. cfg: a ppo_cfg_t, zeros before it was filled
  *  in: with PPO_VTRACE_FIELDS in its table it is one by V-trace. */

@@ -43,7 +43,7 @@ tt_status_t sac_check(const tt_config_t *config, const tt_train_cfg_t *train, co
     return TT_OK;
 }
 
-void sac_shape(const tt_train_cfg_t *train, const sac_cfg_t *cfg, tt_shape_t *out)
+void sac_shape(const tt_train_cfg_t *train, const sac_cfg_t *cfg, tt_algorithm_shape_t *out)
 {
     out->actor = (tt_actor_t){
         .kind = TT_ACT_SQUASHED, .squash = true, .state_std = true, .random_rows = cfg->off.learning_starts};

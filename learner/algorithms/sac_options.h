@@ -24,6 +24,6 @@ enum { SAC_STEPS = 2 }; /* of optimisers for a gradient step: the critics', then
 /*  TT_CONFIG: with the origin of the key at fault. */
 tt_status_t sac_check(const tt_config_t *config, const tt_train_cfg_t *train, const sac_cfg_t *cfg);
 /*  Collectors draw from the actor, whose numbers are squashed, and play at random before learning starts; steps come from a replay. */
-void sac_shape(const tt_train_cfg_t *train, const sac_cfg_t *cfg, tt_shape_t *out);
+void sac_shape(const tt_train_cfg_t *train, const sac_cfg_t *cfg, tt_algorithm_shape_t *out);
 /*  Of an action of so many numbers. */
 float sac_target_entropy(const sac_cfg_t *cfg, uint32_t numbers);

@@ -27,7 +27,7 @@ static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *trai
     return td3_check(config, train, cfg);
 }
 
-static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out)
+static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_algorithm_shape_t *out)
 {
     td3_shape(train, cfg, out);
 }

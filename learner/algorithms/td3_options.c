@@ -52,7 +52,7 @@ tt_status_t td3_check(const tt_config_t *config, const tt_train_cfg_t *train, co
     return off_policy_check(config, train, &cfg->off, s_form(cfg));
 }
 
-void td3_shape(const tt_train_cfg_t *train, const td3_cfg_t *cfg, tt_shape_t *out)
+void td3_shape(const tt_train_cfg_t *train, const td3_cfg_t *cfg, tt_algorithm_shape_t *out)
 {
     const off_policy_form_t form = s_form(cfg);
     out->actor = (tt_actor_t){

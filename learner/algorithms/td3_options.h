@@ -24,4 +24,4 @@ enum { TD3_DELAY_MAX = 1000 };
 /*  TT_CONFIG: with the origin of the key at fault. */
 tt_status_t td3_check(const tt_config_t *config, const tt_train_cfg_t *train, const td3_cfg_t *cfg);
 /*  Collectors add noise to what the actor says, and play at random before learning starts; steps come from a replay. */
-void td3_shape(const tt_train_cfg_t *train, const td3_cfg_t *cfg, tt_shape_t *out);
+void td3_shape(const tt_train_cfg_t *train, const td3_cfg_t *cfg, tt_algorithm_shape_t *out);

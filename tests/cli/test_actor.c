@@ -32,7 +32,7 @@ static const tt_cfg_field_t s_fields[] = {
     {0},
 };
 
-static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out)
+static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_algorithm_shape_t *out)
 {
     const best_cfg_t *best = cfg;
     out->actor = (tt_actor_t){.kind = TT_ACT_ARGMAX,

@@ -9,7 +9,7 @@ static const tt_opt_spec_t s_opts[] = {
     [BASELINE] = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.6f},
 };
 
-static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out)
+static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_algorithm_shape_t *out)
 {
     (void)train, (void)cfg;
     out->actor = (tt_actor_t){.groups = "policy: actor, baseline: critic"};

@@ -125,7 +125,7 @@ static void test_shifts_that_are_refused(void **state)
     strcpy(train.network.encoder, "conv 4 2x2 relu");
     assert_ok(s_read(four, &train, &cfg));
     assert_int_equal(cfg.off.random_shift, 4);
-    const tt_shape_t shape = tt_algorithm_shape(s_dqn(), &train, &cfg);
+    const tt_algorithm_shape_t shape = tt_algorithm_shape(s_dqn(), &train, &cfg);
     assert_int_equal(shape.feed.shift, 4);
     s_refused("algorithm: {random_shift: 5}\n", &train, "algorithm.random_shift: 5 pixels would leave nothing",
         "of 5 x 7: at most 4");
@@ -262,7 +262,7 @@ static void test_shape(void **state)
     (void)state;
     tt_train_cfg_t train = s_train();
     dqn_cfg_t cfg;
-    tt_shape_t shape = {0};
+    tt_algorithm_shape_t shape = {0};
     assert_ok(s_read("algorithm: {n_step: 3, learning_starts: 1000, train_every: 256, gradient_steps: 128}\n"
                      "replay: {capacity: 100k}\n",
         &train, &cfg));
@@ -276,13 +276,13 @@ static void test_shape(void **state)
 
     assert_true(shape.actor.noisy == 0);
 
-    shape = (tt_shape_t){0};
+    shape = (tt_algorithm_shape_t){0};
     assert_ok(s_read("algorithm: {noisy: true, noisy_sigma: 0.25}\n", &train, &cfg));
     s_dqn()->shape(&train, &cfg, &shape);
     assert_true(shape.actor.noisy == 0.25f && shape.actor.epsilon == 0 && shape.actor.epsilon_end == 0);
 
     train.space.mask = true;
-    shape = (tt_shape_t){0};
+    shape = (tt_algorithm_shape_t){0};
     assert_ok(s_read("algorithm: {epsilon_steps: 77}\nreplay: {prioritized: true, capacity: 64}\n", &train, &cfg));
     s_dqn()->shape(&train, &cfg, &shape);
     assert_int_equal(shape.feed.capacity, 64 * (4 * 4 + 3 + 4 + 4 + 1 + 1));
@@ -306,7 +306,7 @@ static void test_shape_of_sequences(void **state)
     (void)state;
     tt_train_cfg_t train = s_train();
     dqn_cfg_t cfg;
-    tt_shape_t shape = {0};
+    tt_algorithm_shape_t shape = {0};
     static const char yaml[] =
         "algorithm: {n_step: 5, batch_size: 6}\nreplay: {prioritized: true, capacity: 6400, eta: 0.25}\n";
     assert_true(s_dqn()->sequences);

@@ -228,7 +228,7 @@ static tt_train_cfg_t s_train(const case_t *c)
     return train;
 }
 
-static void s_create_net(case_t *c, const tt_train_cfg_t *train, const tt_shape_t *shape)
+static void s_create_net(case_t *c, const tt_train_cfg_t *train, const tt_algorithm_shape_t *shape)
 {
     tt_net_spec_t spec = tt_train_net(train, c->columns);
     spec.sets = shape->sets;
@@ -252,7 +252,7 @@ static void s_open(case_t *c, const char *name)
     assert_ok(tt_algorithm_find(&c->dqn, "dqn"));
     const dqn_cfg_t cfg = s_cfg(c);
     tt_train_cfg_t train = s_train(c);
-    tt_shape_t shape = {0};
+    tt_algorithm_shape_t shape = {0};
     c->model.train = train;
     c->dqn->shape(&train, &cfg, &shape);
     train.actor = shape.actor;

@@ -151,7 +151,7 @@ static void test_shape(void **state)
     assert_ok(s_read("algorithm: {n_step: 3, batch_size: 64, learning_starts: 1000, train_every: 256, gradient_steps: "
                      "128}\nreplay: {capacity: 100k, save: false, memory: host}\n",
         &train, &cfg));
-    const tt_shape_t shape = tt_algorithm_shape(s_sac(), &train, &cfg);
+    const tt_algorithm_shape_t shape = tt_algorithm_shape(s_sac(), &train, &cfg);
     assert_true(shape.actor.kind == TT_ACT_SQUASHED && shape.actor.squash && shape.actor.state_std);
     assert_true(shape.actor.random_rows == 1000 && shape.actor.epsilon == 0 && shape.actor.noisy == 0);
     assert_string_equal(shape.actor.groups, "actor: actor, critics: q1");

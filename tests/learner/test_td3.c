@@ -113,7 +113,7 @@ static void test_shape(void **state)
             "policy_delay: %u, exploration_noise: 0.3}\nreplay: {capacity: 100k, save: false, memory: host}\n",
             delays[i]);
         assert_ok(s_read(yaml, &train, &cfg));
-        const tt_shape_t shape = tt_algorithm_shape(s_td3(), &train, &cfg);
+        const tt_algorithm_shape_t shape = tt_algorithm_shape(s_td3(), &train, &cfg);
         assert_true(shape.actor.kind == TT_ACT_MEAN && shape.actor.squash && !shape.actor.state_std);
         assert_true(shape.actor.random_rows == 1000 && shape.actor.sigma == 0.3f && shape.actor.noisy == 0);
         assert_string_equal(shape.actor.groups, "actor: actor, critics: q1");

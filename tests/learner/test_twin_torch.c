@@ -182,7 +182,7 @@ static tt_train_cfg_t s_train(const head_t *h)
     return train;
 }
 
-static void s_create_net(case_t *c, const tt_shape_t *shape)
+static void s_create_net(case_t *c, const tt_algorithm_shape_t *shape)
 {
     model_t *model = &c->model;
     tt_net_spec_t spec = tt_train_net(&model->train, c->columns);
@@ -206,7 +206,7 @@ static void s_open(case_t *c, const char *name)
     s_read(c, name);
     assert_ok(tt_algorithm_find(&c->algorithm, c->soft ? "sac" : "td3"));
     const cfg_t cfg = s_cfg(c);
-    tt_shape_t shape = {0};
+    tt_algorithm_shape_t shape = {0};
     c->model.train = s_train(&c->h);
     c->algorithm->shape(&c->model.train, &cfg, &shape);
     c->model.train.actor = shape.actor;

@@ -197,7 +197,7 @@ static tt_objective_t s_objective(const stage_t *self, const tt_objective_t *of)
     tt_objective_t out = *of;
     out.stages = 0;
     for (uint32_t s = 0; s < of->stages; s++) {
-        tt_stage_t stage = of->stage[s];
+        tt_objective_stage_t stage = of->stage[s];
         stage.tower = (uint8_t)self->tower[stage.tower];
         if (stage.tower < self->spec.towers)
             out.stage[out.stages++] = stage;

@@ -512,7 +512,7 @@ tt_objective_t fixture_objective(const tt_net_spec_t *spec)
     tt_objective_t self = {.name = "fixture", .loss = fixture_loss};
     for (uint32_t t = 0; t < spec->towers; t++)
         if (fixture_trained(spec, t))
-            self.stage[self.stages++] = (tt_stage_t){.tower = (uint8_t)t, .frame = TT_AT, .grad = true};
+            self.stage[self.stages++] = (tt_objective_stage_t){.tower = (uint8_t)t, .frame = TT_AT, .grad = true};
     return self;
 }
 

@@ -65,7 +65,7 @@ static void loss(const void *params, const void *const *input, const tt_loss_blo
 
 /* ---- heads ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_trained_view(const tt_stage_t *stage)
+static bool is_trained_view(const tt_objective_stage_t *stage)
 {
     return stage->set == 0 && stage->frame == TT_AT;
 }
@@ -91,13 +91,13 @@ static float *any_rows(const known_t *self, uint32_t h)
     return rows;
 }
 
-static void add(known_t *self, const tt_stage_t *stage)
+static void add(known_t *self, const tt_objective_stage_t *stage)
 {
     const tt_tower_t *tower = &self->spec->tower[stage->tower];
     if (!tower->out || self->heads == TT_STAGES_MAX)
         return;
     for (uint32_t i = 0; i < self->heads; i++) {
-        const tt_stage_t *other = &self->head[i].stage;
+        const tt_objective_stage_t *other = &self->head[i].stage;
         if (other->tower == stage->tower && other->set == stage->set && other->frame == stage->frame)
             return;
     }
@@ -117,13 +117,13 @@ static void add(known_t *self, const tt_stage_t *stage)
 static void add_all(known_t *self)
 {
     const uint8_t last = (uint8_t)(tt_spec_sets(self->spec) - 1);
-    const tt_stage_t view[] = {{0}, {.set = last, .frame = TT_NEXT}, {.frame = TT_NEXT}, {.set = last}};
+    const tt_objective_stage_t view[] = {{0}, {.set = last, .frame = TT_NEXT}, {.frame = TT_NEXT}, {.set = last}};
     for (uint32_t t = 0; t < self->spec->towers; t++)
         if (fixture_trained(self->spec, t))
-            add(self, &(tt_stage_t){.tower = (uint8_t)t, .grad = true});
+            add(self, &(tt_objective_stage_t){.tower = (uint8_t)t, .grad = true});
     for (size_t v = 0; v < TT_COUNT(view); v++)
         for (uint32_t t = 0; t < self->spec->towers; t++)
-            add(self, &(tt_stage_t){.tower = (uint8_t)t, .set = view[v].set, .frame = view[v].frame});
+            add(self, &(tt_objective_stage_t){.tower = (uint8_t)t, .set = view[v].set, .frame = view[v].frame});
 }
 
 void known_train_nothing(known_t *self)

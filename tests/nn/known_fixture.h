@@ -7,7 +7,7 @@
 typedef enum { HEAD_FORWARDED, HEAD_KNOWN, HEAD_INPUT } head_how_t;
 
 typedef struct {
-    tt_stage_t stage;
+    tt_objective_stage_t stage;
     head_how_t how;
     uint32_t outs;
     float *rows;       /* [rows][outs] by number, those of `table`; NULL where it is trained */

@@ -174,7 +174,7 @@ float *recurrent_seen(recurrent_t *self, uint32_t shards)
     record_t to = {.all = fixture_outs(spec)};
     for (uint32_t t = 0; t < spec->towers; t++)
         if (spec->tower[t].out) {
-            objective.stage[objective.stages++] = (tt_stage_t){.tower = (uint8_t)t};
+            objective.stage[objective.stages++] = (tt_objective_stage_t){.tower = (uint8_t)t};
             to.outs[to.stages++] = spec->tower[t].out;
         }
     float *heads = tt_array0(self->rows.rows * to.all, sizeof *heads);

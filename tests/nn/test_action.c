@@ -340,7 +340,7 @@ static void check_known_beside_a_draw(stage_t *stage, const tt_table_t *table)
     float *want = tt_array0(2 * count, sizeof *want), *got = want + count;
     tt_objective_t known = stage->actor;
     known.stage[known.stages++] =
-        (tt_stage_t){.tower = (uint8_t)stage->tower[Q1], .set = 1, .frame = TT_NEXT, .known = true};
+        (tt_objective_stage_t){.tower = (uint8_t)stage->tower[Q1], .set = 1, .frame = TT_NEXT, .known = true};
     tt_pass_t pass = action_pass(stage, &stage->actor);
     assert_ok(action_gradient(stage, &pass, want));
     pass = action_pass(stage, &known);

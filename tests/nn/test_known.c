@@ -33,7 +33,7 @@ static void forward_before(known_t *k)
 {
     const rows_t *const frames[] = {&k->world.rows, &k->next};
     for (uint32_t h = 0; h < k->heads; h++) {
-        const tt_stage_t *stage = &k->head[h].stage;
+        const tt_objective_stage_t *stage = &k->head[h].stage;
         float *out[TT_TOWERS_MAX] = {NULL};
         if (stage->grad)
             continue;
@@ -274,7 +274,7 @@ static void test_objectives(void **state)
 {
     (void)state;
     const struct {
-        tt_stage_t stage;
+        tt_objective_stage_t stage;
         const char *text; /* NULL: it is fine */
     } cases[] = {
         {{.tower = 4, .set = 1, .known = true}, NULL},

@@ -25,8 +25,8 @@ static tt_objective_t views(const tt_net_spec_t *spec)
     for (uint32_t i = 0; i < TT_FRAMES * sets * spec->towers && objective.stages < TT_STAGES_MAX; i++) {
         const uint32_t t = spec->towers - 1 - i / (TT_FRAMES * sets), view = i % (TT_FRAMES * sets);
         if (spec->tower[t].out)
-            objective.stage[objective.stages++] =
-                (tt_stage_t){.tower = (uint8_t)t, .set = (uint8_t)(view / TT_FRAMES), .frame = view % TT_FRAMES};
+            objective.stage[objective.stages++] = (tt_objective_stage_t){
+                .tower = (uint8_t)t, .set = (uint8_t)(view / TT_FRAMES), .frame = view % TT_FRAMES};
     }
     return objective;
 }

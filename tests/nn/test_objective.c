@@ -109,7 +109,7 @@ static void fill_witness(witness_t *w, const tt_net_spec_t *spec, uint32_t train
         if (spec->tower[t].out == 0)
             continue;
         w->seen[w->objective.stages] = tt_array0(rows * spec->tower[t].out, sizeof(float));
-        w->objective.stage[w->objective.stages++] = (tt_stage_t){.tower = (uint8_t)t,
+        w->objective.stage[w->objective.stages++] = (tt_objective_stage_t){.tower = (uint8_t)t,
             .set = (uint8_t)(view / TT_FRAMES),
             .frame = view % TT_FRAMES,
             .grad = view == 0 && (train >> t & 1) && (q == spec->towers || !(train >> q & 1))};
@@ -140,7 +140,7 @@ static tt_net_t *net_of_sets(const place_t *place, const tt_net_spec_t *spec)
 static void check_stage(
     const place_t *place, tt_net_t *net, const witness_t *w, uint32_t s, const rows_t *const *frames)
 {
-    const tt_stage_t *stage = &w->objective.stage[s];
+    const tt_objective_stage_t *stage = &w->objective.stage[s];
     const rows_t *rows = frames[stage->frame];
     const uint32_t A = w->spec->tower[stage->tower].out;
     float *want = tt_array0(rows->rows * A, sizeof *want), *out[TT_TOWERS_MAX] = {NULL};

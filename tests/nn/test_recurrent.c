@@ -457,7 +457,7 @@ static void test_bad_objectives(void **state)
 {
     (void)state;
     const tt_net_spec_t *spec = &recurrent_specs[4];
-    const tt_stage_t bad[] = {{.tower = 4, .set = 1}, {.tower = 4, .frame = TT_NEXT}, {.tower = 1, .set = 1}};
+    const tt_objective_stage_t bad[] = {{.tower = 4, .set = 1}, {.tower = 4, .frame = TT_NEXT}, {.tower = 1, .set = 1}};
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
         const tt_objective_t objective = {.name = "bad", .stages = 2, .stage = {{.tower = 4, .grad = true}, bad[i]}};
         assert_refused(tt_objective_check(&objective, spec),

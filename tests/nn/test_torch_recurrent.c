@@ -107,7 +107,7 @@ static void check_gradient(const golden_t *g)
     tt_objective_t objective = {.name = "recurrent", .loss = squares};
     for (uint32_t h = 0; h < HEADS && tt_net_tower(spec, s_heads[h]) < spec->towers; h++)
         objective.stage[objective.stages++] =
-            (tt_stage_t){.tower = (uint8_t)tt_net_tower(spec, s_heads[h]), .grad = true};
+            (tt_objective_stage_t){.tower = (uint8_t)tt_net_tower(spec, s_heads[h]), .grad = true};
     rows_t rows = fixture_rows(spec, ROWS);
     memcpy(rows.table, golden_array(g, (size_t)ROWS * spec->obs, "obs"), ROWS * tt_net_row_bytes(spec));
     uint8_t begins[ROWS];

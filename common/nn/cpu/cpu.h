@@ -220,7 +220,7 @@ typedef struct {
     const tt_net_t *net;
     const tt_pass_t *pass;
     uint32_t forward[CPU_VIEWS];
-    uint8_t action[CPU_VIEWS]; /* tt_action_t: what its towers read that read one  */
+    uint8_t action[CPU_VIEWS]; /* tt_action_kind_t: what its towers read that read one  */
     uint32_t back;
     uint32_t through; /* towers through which gradients go to what was drawn */
     uint32_t groups;  /* groups that are trained, as bits; what a gradient has of them, and behind the parameters: */

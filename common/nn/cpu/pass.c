@@ -6,7 +6,7 @@
 #include "common/nn/cpu/encoder.h"
 #include "common/nn/spec.h"
 
-static uint32_t s_view(const tt_stage_t *stage)
+static uint32_t s_view(const tt_objective_stage_t *stage)
 {
     return (uint32_t)stage->frame * TT_SETS_MAX + stage->set;
 }
@@ -17,7 +17,7 @@ void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
     const tt_objective_t *objective = pass->objective;
     *self = (cpu_plan_t){.net = net, .pass = pass};
     for (uint32_t s = 0; pass->rows && s < objective->stages; s++) {
-        const tt_stage_t *stage = &objective->stage[s];
+        const tt_objective_stage_t *stage = &objective->stage[s];
         const uint32_t chain = impl->tower[0][stage->tower].chain;
         if (stage->known)
             continue;
@@ -55,7 +55,7 @@ static void s_known(const tt_table_t *table, const uint32_t *row, size_t rows, s
 static void s_show_stage(const cpu_plan_t *plan, const cpu_block_t *block, uint32_t s, tt_loss_block_t *out)
 {
     const tt_net_t *net = plan->net;
-    const tt_stage_t *stage = &plan->pass->objective->stage[s];
+    const tt_objective_stage_t *stage = &plan->pass->objective->stage[s];
     const uint32_t t = stage->tower;
     const size_t outs = block->net->tower[0][t].outs;
     float *head = block->lane->out[s_view(stage)][t];
@@ -93,7 +93,7 @@ static tt_loss_block_t s_show_source(const cpu_plan_t *plan, const cpu_block_t *
 static uint32_t s_draw(const cpu_plan_t *plan, cpu_block_t *block, const uint32_t *row)
 {
     const tt_objective_t *objective = plan->pass->objective;
-    const tt_stage_t *stage = &objective->stage[objective->source];
+    const tt_objective_stage_t *stage = &objective->stage[objective->source];
     if (!objective->draw)
         return TT_FRAMES;
     cpu_gather(block, plan->pass->obs[stage->frame], row, 0);

@@ -25,7 +25,7 @@ static void s_copy(const float *from, float *to, size_t outs, size_t rows)
 }
 
 /*  Its rows come first in the columns, and zeros behind. */
-static void s_show(const cpu_lane_t *lane, const tt_stage_t *stage, size_t outs, const cpu_slice_t *slice,
+static void s_show(const cpu_lane_t *lane, const tt_objective_stage_t *stage, size_t outs, const cpu_slice_t *slice,
     const float **head, float **d_head)
 {
     float *to = lane->shown[stage->frame * TT_SETS_MAX + stage->set][stage->tower];

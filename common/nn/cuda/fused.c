@@ -16,7 +16,7 @@ enum { WORK = 1 << 22 }; /* multiply-adds of a shard */
 
 /*  Forwards in the order that cuda_fused_t wants: frames one after the other, trained ones last. */
 typedef struct {
-    const tt_stage_t *stage[TT_STAGES_MAX];
+    const tt_objective_stage_t *stage[TT_STAGES_MAX];
     uint32_t count;
 } order_t;
 
@@ -97,7 +97,7 @@ static bool s_little_work(const tt_sums_t *sums, const tt_pass_t *pass, const or
     return sums->count <= WORK && s_row_work(sums->net->impl, order) <= (WORK - sums->count) / rows;
 }
 
-static bool s_plain_tower(const cuda_net_t *net, const tt_stage_t *stage)
+static bool s_plain_tower(const cuda_net_t *net, const tt_objective_stage_t *stage)
 {
     const cuda_tower_t *tower = &net->tower[stage->tower];
     return !stage->known && net->spec->tower[stage->tower].kind == TT_TOWER_MLP &&
@@ -140,7 +140,7 @@ static cuda_mlp_layer_t s_layer(const cuda_layer_t *layer)
     return (cuda_mlp_layer_t){layer->in, layer->out, (uint32_t)layer->weight_at, (uint32_t)layer->bias_at};
 }
 
-static cuda_mlp_t s_stage(const tt_net_t *net, const tt_stage_t *stage)
+static cuda_mlp_t s_stage(const tt_net_t *net, const tt_objective_stage_t *stage)
 {
     const cuda_tower_t *tower = &((const cuda_net_t *)net->impl)->tower[stage->tower];
     cuda_mlp_t self = {.params = net->params[stage->set],

@@ -19,7 +19,7 @@ typedef struct {
     uint32_t first, rows;
     uint32_t forward[CUDA_VIEWS]; /* towers, as bits */
     uint32_t apart[CUDA_VIEWS];   /* whose heads are seen as well: drawn from, known */
-    uint8_t action[CUDA_VIEWS];   /* tt_action_t of those that read one */
+    uint8_t action[CUDA_VIEWS];   /* tt_action_kind_t of those that read one */
     uint32_t back, through;       /* through: to what was drawn */
     uint32_t groups, spans; /* that are trained, as bits; where a gradient has them and what is behind the parameters */
     tt_span_t span[TT_SPANS_MAX];
@@ -34,7 +34,7 @@ typedef struct {
     cuda_loss_t loss;
 } pass_t;
 
-static uint32_t s_view(const tt_stage_t *stage)
+static uint32_t s_view(const tt_objective_stage_t *stage)
 {
     return (uint32_t)stage->frame * TT_SETS_MAX + stage->set;
 }
@@ -43,7 +43,7 @@ static void s_plan(pass_t *self)
 {
     const tt_objective_t *objective = self->pass->objective;
     for (uint32_t s = 0; self->rows && s < objective->stages; s++) {
-        const tt_stage_t *stage = &objective->stage[s];
+        const tt_objective_stage_t *stage = &objective->stage[s];
         const uint32_t chain = self->impl->tower[stage->tower].chain;
         const bool source = objective->draw && s == objective->source; /* that one comes before all (s_draw) */
         self->apart[s_view(stage)] |= source || stage->known ? 1u << stage->tower : 0;
@@ -286,7 +286,7 @@ static tt_status_t s_draw(pass_t *self, uint32_t *gathered)
     const tt_objective_t *objective = self->pass->objective;
     if (!objective->draw)
         return TT_OK;
-    const tt_stage_t *stage = &objective->stage[objective->source];
+    const tt_objective_stage_t *stage = &objective->stage[objective->source];
     s_forward_view(self, s_view(stage), self->impl->tower[stage->tower].chain, gathered);
     const cuda_loss_fn draw = cuda_draw_find(objective->name).draw;
     if (!draw)
@@ -300,7 +300,7 @@ static void s_known(const pass_t *self)
 {
     const tt_objective_t *objective = self->pass->objective;
     for (uint32_t s = 0; s < objective->stages; s++) {
-        const tt_stage_t *stage = &objective->stage[s];
+        const tt_objective_stage_t *stage = &objective->stage[s];
         if (stage->known)
             cuda_columns_of_rows(self->device->work, self->rows, self->row, self->loss.blocks.slot,
                 self->impl->tower[stage->tower].outs, self->pass->head[s]->copy,
@@ -322,7 +322,7 @@ static tt_status_t s_forward_views(pass_t *self)
 
 static void s_show_stage(pass_t *self, uint32_t s)
 {
-    const tt_stage_t *stage = &self->pass->objective->stage[s];
+    const tt_objective_stage_t *stage = &self->pass->objective->stage[s];
     const uint32_t t = stage->tower;
     self->loss.outs[s] = self->impl->tower[t].outs;
     self->loss.log_stds[s] = self->net->spec.tower[t].log_std;
@@ -379,7 +379,7 @@ static tt_status_t s_loss(pass_t *self)
 static void s_heads_back(pass_t *self, bool through)
 {
     for (uint32_t s = 0; s < self->loss.stages; s++) {
-        const tt_stage_t *stage = &self->pass->objective->stage[s];
+        const tt_objective_stage_t *stage = &self->pass->objective->stage[s];
         if (self->loss.d_head[s] && stage->through == through)
             cuda_rows_of_columns(self->device->work, self->rows, self->loss.blocks.slot, self->loss.outs[s],
                 self->loss.d_head[s], self->flow.heads[stage->tower]);
