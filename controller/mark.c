@@ -143,23 +143,34 @@ static void s_note(strangers_t *self, const char *name)
 static void s_say(const strangers_t *self, char *out, size_t size)
 {
     size_t length = 0;
+    out[0] = '\0';
     for (size_t i = 0; i < self->count && i < NAMED && length < size; i++)
         length += (size_t)snprintf(out + length, size - length, "%s%.80s", i ? ", " : "", self->name[i]);
     if (self->count > NAMED && length < size)
         snprintf(out + length, size - length, " and %zu more", self->count - NAMED);
 }
 
-size_t mark_strangers(int dir, char *out, size_t size)
+static tt_status_t s_err_unread(void)
+{
+    return tt_err_errno(TT_IO, "what else lies there cannot be read");
+}
+
+tt_status_t mark_strangers(int dir, size_t *count, char *out, size_t size)
 {
     strangers_t found = {.count = 0};
     DIR *list = s_list(dir);
-    for (struct dirent *entry; list && (entry = readdir(list));)
+    if (!list)
+        return s_err_unread();
+    const struct dirent *entry;
+    while (errno = 0, (entry = readdir(list)))
         if (!s_is_itself(entry->d_name) && !s_is_ours(entry->d_name))
             s_note(&found, entry->d_name);
-    if (list)
-        closedir(list);
+    const tt_status_t status = errno == 0 ? TT_OK : s_err_unread();
+    closedir(list);
+    TT_TRY(status);
     s_say(&found, out, size);
-    return found.count;
+    *count = found.count;
+    return TT_OK;
 }
 
 /* ---- asked --------------------------------------------------------------------------------------------------------- */

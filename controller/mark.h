@@ -24,8 +24,8 @@ mark_t mark_look_at(int dir);
 /*  Mark an open directory, unless it holds anything yet (but a file system's lost+found). TT_IO. */
 tt_status_t mark_write(int dir);
 /*  What else than a run's lies in an open directory: how many entries, and `out` names the first three of them, in words. Names
- *  decide, as no version ever wrote others. */
-size_t mark_strangers(int dir, char *out, size_t size);
+ *  decide, as no version ever wrote others. TT_IO: it cannot be listed. */
+tt_status_t mark_strangers(int dir, size_t *count, char *out, size_t size);
 /*  See to it that the mark lasts through a power failure, its name, too. Without one, nothing is done. Takes as long as the disk
  *  does. TT_IO. */
 tt_status_t mark_sync(int dir);

@@ -60,7 +60,11 @@ static tt_status_t s_check_inside(const tt_rundir_t *run)
 static tt_status_t s_check_strangers(const tt_rundir_t *run, int dir)
 {
     char names[512];
-    if (mark_strangers(dir, names, sizeof names) == 0)
+    size_t count;
+    const tt_status_t status = mark_strangers(dir, &count, names, sizeof names);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "%s is not removed", run->path);
+    if (count == 0)
         return TT_OK;
     return tt_err(TT_DENIED,
         "%s holds what is not its run's: %s; move that away, or 'tutti rm --force %s' removes it, too", run->path,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -302,6 +303,29 @@ static void test_what_somebody_put_there_stays(void **state)
     }
 }
 
+/*  What cannot be listed is not taken for empty. */
+static void test_what_cannot_be_listed_is_no_runs_alone(void **state)
+{
+    (void)state;
+    char names[64];
+    size_t count = 7;
+    struct rlimit limit;
+    s_folder("run");
+    const int dir = open("run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(dir >= 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const tt_status_t status = mark_strangers(dir, &count, names, sizeof names);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(status, TT_IO);
+    assert_int_equal(count, 7);
+    assert_ok(mark_strangers(dir, &count, names, sizeof names));
+    assert_int_equal(count, 0);
+    assert_string_equal(names, "");
+    close(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +340,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_inside_that_is_running, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_of_ours_is_a_strangers, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_somebody_put_there_stays, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be_listed_is_no_runs_alone, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
