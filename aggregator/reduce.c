@@ -18,6 +18,7 @@ typedef struct {
     tt_tree_t *tree; /* NULL until the first GRAD; kept from step to step */
     part_t *part;    /* [shards], by peer number                          */
     bool begun, summed;
+    bool reaches; /* all that it is made of said so */
 } chunk_t;
 
 typedef struct {
@@ -228,8 +229,16 @@ static tt_status_t s_chunk_begin(reduce_t *self, chunk_t *chunk, size_t count)
         TT_TRY(tt_tree_new(&chunk->tree, self->limits.shards, count, s_release, NULL));
     if (!chunk->part)
         chunk->part = tt_array0(self->limits.shards, sizeof *chunk->part);
-    chunk->begun = true;
+    chunk->begun = chunk->reaches = true;
     return TT_OK;
+}
+
+/*  A root speaks for all: it was summed before. */
+static void s_add(chunk_t *chunk, const tt_msg_GRAD_t *grad, zmq_msg_t *frame)
+{
+    zmq_msg_t *own = s_own(frame);
+    chunk->reaches = grad->reaches && (chunk->reaches || grad->node == 1);
+    chunk->summed = tt_tree_add(chunk->tree, grad->node, zmq_msg_data(own), own);
 }
 
 static void s_answer(reduce_t *self, const step_t *step, uint32_t number, uint32_t peer)
@@ -242,7 +251,7 @@ static void s_answer(reduce_t *self, const step_t *step, uint32_t number, uint32
     zmq_msg_init(&frame);
     zmq_msg_copy(&frame, owner);
     const tt_msg_SUM_t sum = TT_MSG(SUM, .era = self->era, .generation = self->generation, .step = step->step,
-        .chunk = number, .chunks = step->chunks);
+        .chunk = number, .chunks = step->chunks, .reaches = chunk->reaches);
     const tt_status_t status = self->send(self->ctx, self->peer[peer], &sum, &frame);
     if (status == TT_AGAIN)
         self->unsent++;
@@ -314,10 +323,8 @@ static tt_status_t s_take(reduce_t *self, const char *peer, const tt_msg_GRAD_t 
     if (part->first == 0)
         part->first = grad->node;
     const bool before = chunk->summed;
-    if (!before) {
-        zmq_msg_t *own = s_own(frame);
-        chunk->summed = tt_tree_add(chunk->tree, grad->node, zmq_msg_data(own), own);
-    }
+    if (!before)
+        s_add(chunk, grad, frame);
     if (chunk->summed && !before) {
         self->sums++;
         s_answer_all(self, step, grad->chunk);

@@ -1,9 +1,9 @@
-/*  bench_allreduce - what summing two learners' gradients through an aggregator costs: three processes over ipc, as in a
- *  run, with this process as their coordinator. Measured by the first learner: from the copy of its gradient into frames
- *  to the last chunk of the sum. */
+/*  bench_allreduce - what summing two learners' gradients costs, in memory that they share or through an aggregator: three processes, as in
+ *  a run, with this process as their coordinator. Measured by the first learner: from its gradient to the whole sum. */
 #include "aggregator/aggregator.h"
 #include "cli/bench_loop.h"
 #include "cli/cmd.h"
+#include "learner/allreduce.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include <inttypes.h>
@@ -19,7 +19,8 @@
 const tt_option_t tt_opt_bench_allreduce[] = {
     {"kib", 'k', "KIB", "size of the gradient, 1 to 65536; may be repeated (default 36 and 1024)"},
     {"runs", 'r', "N", "all-reduces of each size, 10 to 100000 (default 1000)"},
-    {"chunk", 'c', "FLOATS", "floats of a chunk, 1024 to 262144 (default 262144, as learners do)"},
+    {"transport", 't', "memory|ipc",
+        "memory that the learners share (default), or through the aggregator, as between hosts"},
     {"output", 0, "text|json", "text (default) or one JSON object"},
     {0},
 };
@@ -27,115 +28,123 @@ const tt_option_t tt_opt_bench_allreduce[] = {
 enum { LEARNERS = 2, SIZES_MAX = 16, WARM_UP = 50, PATIENCE_S = 20 };
 
 typedef struct {
-    uint32_t kib[SIZES_MAX], sizes, runs, chunk;
+    uint32_t kib[SIZES_MAX], sizes, runs;
+    bool memory;
 } plan_t;
 
 typedef struct {
     char dir[64];
-    pid_t child[1 + LEARNERS];   /* the aggregator, then the learners       */
+    pid_t child[1 + LEARNERS]; /* the aggregator, then the learners       */
+    tt_memfd_t memory[SIZES_MAX][LEARNERS];
     int tell[LEARNERS], hear[2]; /* endpoint to each learner; times from the first */
 } bench_t;
 
 /* ---- a learner, in its own process ---------------------------------------------------------------------------------- */
 
 typedef struct {
+    const bench_t *bench;
+    const plan_t *plan;
+    uint32_t rank;
+    char endpoint[256]; /* of the aggregator */
     tt_loop_t *loop;
-    tt_sock_t *sock;
-    uint32_t rank, chunk;
-    uint64_t step;
+    allreduce_t *allreduce;
     size_t count; /* floats of the gradient */
-    float *grad, *sum;
-    uint32_t missing;
+    float *grad;
+    uint64_t step;
 } learner_t;
 
-static uint32_t s_chunks(const learner_t *self)
+static tt_status_t s_gradient(void *ctx, uint32_t node, const float **out)
 {
-    return (uint32_t)((self->count + self->chunk - 1) / self->chunk);
-}
-
-static size_t s_chunk_count(const learner_t *self, uint32_t chunk)
-{
-    const size_t left = self->count - (size_t)chunk * self->chunk;
-    return left < self->chunk ? left : self->chunk;
-}
-
-static tt_status_t s_on_sum(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
-{
-    (void)sock;
-    learner_t *self = ctx;
-    const tt_msg_SUM_t *sum = &packet->msg.SUM;
-    if (packet->msg.type != TT_MSG_SUM || sum->step != self->step || sum->chunk >= s_chunks(self) ||
-        zmq_msg_size(&packet->frame[0]) != s_chunk_count(self, sum->chunk) * sizeof(float))
-        return tt_err(TT_PROTOCOL, "not the SUM that was due");
-    memcpy(
-        self->sum + (size_t)sum->chunk * self->chunk, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0]));
-    self->missing--;
+    (void)node;
+    *out = ((const learner_t *)ctx)->grad;
     return TT_OK;
 }
 
-static tt_status_t s_allreduce(learner_t *self)
+static tt_status_t s_allreduce(learner_t *self, const float **sum)
 {
-    const uint32_t chunks = s_chunks(self);
-    self->missing = chunks;
-    self->step++;
-    for (uint32_t c = 0; c < chunks; c++) {
-        const tt_msg_GRAD_t grad = TT_MSG(GRAD, .era = 1, .generation = 1, .step = self->step,
-            .node = LEARNERS + self->rank, .shards = LEARNERS, .chunk = c, .chunks = chunks);
-        const size_t bytes = s_chunk_count(self, c) * sizeof(float);
-        zmq_msg_t frame;
-        tt_frame_new(&frame, bytes);
-        memcpy(zmq_msg_data(&frame), self->grad + (size_t)c * self->chunk, bytes);
-        TT_TRY(tt_sock_send(self->sock, NULL, &grad, &frame, 1));
-    }
-    while (self->missing) {
+    TT_TRY(allreduce_send(self->allreduce, ++self->step, self->rank, self->rank + 1, s_gradient, self));
+    while (!(*sum = allreduce_sum(self->allreduce))) {
         const tt_status_t status = tt_loop_poll(self->loop, PATIENCE_S * 1000);
         if (status == TT_AGAIN)
-            return tt_err(TT_TIMEOUT, "no SUM for %d s", PATIENCE_S);
+            return tt_err(TT_TIMEOUT, "no sum for %d s", PATIENCE_S);
         TT_TRY(status);
     }
     return TT_OK;
 }
 
-static tt_status_t s_learn_size(learner_t *self, uint32_t kib, uint32_t runs, int out)
+static tt_status_t s_time(learner_t *self, int out)
 {
-    self->count = (size_t)kib * 1024 / sizeof(float);
+    const float *sum = NULL;
+    for (uint32_t i = 0; i < WARM_UP + self->plan->runs; i++) {
+        const int64_t start = tt_now_ns(tt_clock_real());
+        TT_TRY(s_allreduce(self, &sum));
+        const double us = (double)(tt_now_ns(tt_clock_real()) - start) / 1000;
+        allreduce_finish(self->allreduce);
+        if (out >= 0 && i >= WARM_UP && write(out, &us, sizeof us) != sizeof us)
+            return tt_err_errno(TT_IO, "pipe");
+    }
+    for (size_t i = 0; i < self->count; i++)
+        if (sum[i] != (float)i + (float)(i + 1))
+            return tt_err(TT_INTERNAL, "the sum is wrong at %zu", i);
+    return TT_OK;
+}
+
+/*  Each size is a generation of its own. */
+static void s_view(const learner_t *self, uint32_t size, view_t *out)
+{
+    *out = (view_t){.era = 1, .generation = size + 1, .member = true, .rank = self->rank, .learners = LEARNERS};
+    out->learner = tt_array0(LEARNERS, sizeof *out->learner);
+    for (uint32_t i = 0; i < LEARNERS; i++)
+        out->learner[i] = (view_peer_t){.index = i,
+            .instance = i + 1,
+            .pid = (uint32_t)getppid(),
+            .memory = self->plan->memory ? self->bench->memory[size][i].fd : -1};
+    out->aggregators = 1;
+    out->aggregator = tt_array0(1, sizeof *out->aggregator);
+    out->aggregator[0].instance = 1;
+    snprintf(out->aggregator[0].data, sizeof out->aggregator[0].data, "%s", self->endpoint);
+}
+
+static tt_status_t s_learn_size(learner_t *self, uint32_t size, int out)
+{
+    char dir[80];
+    view_t view;
+    tt_memfd_t memory = self->bench->memory[size][self->rank];
+    snprintf(dir, sizeof dir, "%s/sock", self->bench->dir);
+    self->count = (size_t)self->plan->kib[size] * 1024 / sizeof(float);
+    const allreduce_cfg_t cfg = {.loop = self->loop,
+        .index = self->rank,
+        .instance = self->rank + 1,
+        .shards = LEARNERS,
+        .count = self->count,
+        .memory = &memory,
+        .dir = dir,
+        .resend_ms = PATIENCE_S * 1000,
+        .clock = tt_clock_real()};
     self->grad = tt_aligned0(self->count * sizeof(float));
-    self->sum = tt_aligned0(self->count * sizeof(float));
     for (size_t i = 0; i < self->count; i++)
         self->grad[i] = (float)(i + self->rank);
-    tt_status_t status = TT_OK;
-    for (uint32_t i = 0; status == TT_OK && i < WARM_UP + runs; i++) {
-        const int64_t start = tt_now_ns(tt_clock_real());
-        status = s_allreduce(self);
-        const double us = (double)(tt_now_ns(tt_clock_real()) - start) / 1000;
-        if (status == TT_OK && out >= 0 && i >= WARM_UP && write(out, &us, sizeof us) != sizeof us)
-            status = tt_err_errno(TT_IO, "pipe");
-    }
-    for (size_t i = 0; status == TT_OK && i < self->count; i++)
-        if (self->sum[i] != (float)i + (float)(i + 1))
-            status = tt_err(TT_INTERNAL, "the sum is wrong at %zu", i);
+    self->allreduce = allreduce_new(&cfg);
+    s_view(self, size, &view);
+    tt_status_t status = allreduce_enter(self->allreduce, &view);
+    if (status == TT_OK)
+        status = s_time(self, out);
+    view_clear(&view);
+    allreduce_destroy(&self->allreduce);
     free(self->grad);
-    free(self->sum);
     return status;
 }
 
-static tt_status_t s_learn(const plan_t *plan, uint32_t rank, int in, int out)
+static tt_status_t s_learn(const bench_t *bench, const plan_t *plan, uint32_t rank, int in, int out)
 {
-    char identity[32], endpoint[256];
-    if (read(in, endpoint, sizeof endpoint) != sizeof endpoint)
+    learner_t self = {.bench = bench, .plan = plan, .rank = rank};
+    if (read(in, self.endpoint, sizeof self.endpoint) != sizeof self.endpoint)
         return tt_err(TT_IO, "no endpoint");
-    snprintf(identity, sizeof identity, "learner/%u/1", rank);
-    const tt_sock_opts_t opts = {.name = "gradients", .identity = identity};
-    learner_t self = {.rank = rank, .chunk = plan->chunk};
     TT_TRY(tt_loop_new(&self.loop, NULL));
-    TT_TRY(tt_sock_new(&self.sock, TT_DEALER, &opts));
-    TT_TRY(tt_sock_connect(self.sock, endpoint));
-    tt_loop_sock(self.loop, self.sock, s_on_sum, &self);
     tt_status_t status = TT_OK;
     for (uint32_t i = 0; status == TT_OK && i < plan->sizes; i++)
-        status = s_learn_size(&self, plan->kib[i], plan->runs, out);
+        status = s_learn_size(&self, i, out);
     tt_loop_destroy(&self.loop);
-    tt_sock_destroy(&self.sock);
     return status;
 }
 
@@ -168,7 +177,7 @@ static tt_status_t s_fork(bench_t *self, const plan_t *plan)
         if (self->child[i] == 0) {
             close(tell[1]);
             _exit(s_child_end(i == 0 ? s_aggregate(self->dir)
-                                     : s_learn(plan, (uint32_t)i - 1, tell[0], i == 1 ? self->hear[1] : -1)));
+                                     : s_learn(self, plan, (uint32_t)i - 1, tell[0], i == 1 ? self->hear[1] : -1)));
         }
         close(tell[0]);
         if (i == 0)
@@ -180,13 +189,22 @@ static tt_status_t s_fork(bench_t *self, const plan_t *plan)
     return TT_OK;
 }
 
-static tt_status_t s_send_roster(tt_sock_t *control, const char *peer)
+/*  Made here, so that every child has it. */
+static tt_status_t s_make_memory(bench_t *self, const plan_t *plan)
+{
+    for (uint32_t i = 0; i < plan->sizes; i++)
+        for (int rank = 0; rank < LEARNERS; rank++)
+            TT_TRY(tt_memfd_make(&self->memory[i][rank], EXCHANGE_NAME));
+    return TT_OK;
+}
+
+static tt_status_t s_send_roster(tt_sock_t *control, const char *peer, uint32_t size)
 {
     tt_rec_MEMBER_t learner[LEARNERS];
     for (uint32_t i = 0; i < LEARNERS; i++)
-        learner[i] = (tt_rec_MEMBER_t){.role = TT_PEER_LEARNER, .index = i, .instance = 1, .rank = i};
-    const tt_msg_ROSTER_t roster =
-        TT_MSG(ROSTER, .era = 1, .epoch = 1, .generation = 1, .members = learner, .members_count = LEARNERS);
+        learner[i] = (tt_rec_MEMBER_t){.role = TT_PEER_LEARNER, .index = i, .instance = i + 1, .rank = i};
+    const tt_msg_ROSTER_t roster = TT_MSG(
+        ROSTER, .era = 1, .epoch = size + 1, .generation = size + 1, .members = learner, .members_count = LEARNERS);
     return tt_sock_send(control, peer, &roster, NULL, 0);
 }
 
@@ -209,7 +227,7 @@ static tt_status_t s_coordinate(tt_sock_t *control, char peer[64], char endpoint
         const tt_msg_WELCOME_t welcome =
             TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 60000, .lease_ms = 600000, .config = (char *)config);
         TT_TRY(tt_sock_send(control, peer, &welcome, NULL, 0));
-        return s_send_roster(control, peer);
+        return s_send_roster(control, peer, 0);
     }
     return tt_err(TT_TIMEOUT, "the aggregator did not start");
 }
@@ -237,8 +255,12 @@ static tt_status_t s_measure(bench_t *self, const plan_t *plan, double *times)
     for (int i = 0; status == TT_OK && i < LEARNERS; i++)
         if (write(self->tell[i], endpoint, sizeof endpoint) != sizeof endpoint)
             status = tt_err_errno(TT_IO, "pipe");
-    if (status == TT_OK)
-        status = s_read_all(self->hear[0], times, sizeof *times * plan->sizes * plan->runs);
+    for (uint32_t i = 0; status == TT_OK && i < plan->sizes; i++) {
+        if (i > 0)
+            status = s_send_roster(control, peer, i);
+        if (status == TT_OK)
+            status = s_read_all(self->hear[0], times + (size_t)i * plan->runs, sizeof *times * plan->runs);
+    }
     if (status == TT_OK)
         status = tt_sock_send(control, peer, &TT_MSG(STOP, .reason = (char *)"done"), NULL, 0);
     tt_sock_destroy(&control);
@@ -279,7 +301,9 @@ static tt_status_t s_run(const plan_t *plan, double *times)
     snprintf(sock, sizeof sock, "%s/sock", self.dir);
     if (mkdir(sock, 0700) != 0)
         return tt_err_errno(TT_OS, "%s", sock);
-    tt_status_t status = s_fork(&self, plan);
+    tt_status_t status = plan->memory ? s_make_memory(&self, plan) : TT_OK;
+    if (status == TT_OK)
+        status = s_fork(&self, plan);
     if (status == TT_OK)
         status = s_measure(&self, plan, times);
     return s_end(&self, status);
@@ -289,10 +313,9 @@ static tt_status_t s_run(const plan_t *plan, double *times)
 
 static tt_status_t s_plan(plan_t *plan, const tt_args_t *args)
 {
-    uint64_t runs = 1000, chunk = 262144;
+    uint64_t runs = 1000;
     *plan = (plan_t){.kib = {36, 1024}, .sizes = 2};
     TT_TRY(tt_arg_u64(args, "runs", &runs, 10, 100000));
-    TT_TRY(tt_arg_u64(args, "chunk", &chunk, 1024, 262144));
     for (size_t n = 0; tt_arg_nth(args, "kib", n); n++) {
         const char *text = tt_arg_nth(args, "kib", n);
         char *end;
@@ -303,7 +326,7 @@ static tt_status_t s_plan(plan_t *plan, const tt_args_t *args)
         plan->sizes = (uint32_t)n + 1;
     }
     plan->runs = (uint32_t)runs;
-    plan->chunk = (uint32_t)chunk;
+    plan->memory = !tt_arg_is(args, "transport", "ipc");
     return TT_OK;
 }
 
@@ -354,7 +377,8 @@ int tt_cmd_bench_allreduce(int argc, char **argv)
     free(times);
     if (tt_arg_is(args, "output", "json")) {
         json_t *all = json_pack("{s:s, s:i, s:s, s:I, s:I, s:O}", "bench", "allreduce", "learners", LEARNERS,
-            "transport", "ipc", "runs", (json_int_t)plan.runs, "chunk_floats", (json_int_t)plan.chunk, "sizes", rows);
+            "transport", plan.memory ? "memory" : "ipc", "runs", (json_int_t)plan.runs, "chunk_floats",
+            (json_int_t)ALLREDUCE_CHUNK, "sizes", rows);
         json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
         putchar('\n');
         json_decref(all);

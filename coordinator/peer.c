@@ -167,6 +167,7 @@ void peer_new(peer_t **self_p, const char *identity, uint32_t index, const tt_ms
     self->role = (tt_peer_role_t)hello->role;
     self->index = index;
     self->pid = hello->pid;
+    self->memory = hello->memory;
     self->instance = hello->instance;
     self->host = s_copy(hello->host);
     self->pod = s_copy(hello->pod);

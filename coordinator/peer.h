@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
     char identity[64]; /* on the control socket: "<role>/<index>/<instance in hex>" */
     tt_peer_role_t role;
-    uint32_t index, pid;
+    uint32_t index, pid, memory; /* memory: as in HELLO */
     uint64_t instance;
     char *host, *pod, *data_ipc, *data_tcp, *weights_ipc, *weights_tcp; /* owned */
     peer_state_t state;

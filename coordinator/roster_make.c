@@ -36,6 +36,8 @@ static tt_rec_MEMBER_t s_record(const peer_t *peer)
     return (tt_rec_MEMBER_t){.role = peer->role,
         .index = peer->index,
         .instance = peer->instance,
+        .pid = peer->pid,
+        .memory = peer->memory,
         .data_ipc = tt_strdup(peer->data_ipc),
         .data_tcp = tt_strdup(peer->data_tcp),
         .weights_ipc = tt_strdup(peer->weights_ipc),

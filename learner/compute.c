@@ -378,9 +378,10 @@ tt_status_t compute_gradients(
     return tt_sums_compute(self->sums, self->model->stream, &pass, lo, hi);
 }
 
-tt_sums_t *compute_sums(compute_t *self)
+tt_status_t compute_node(void *ctx, uint32_t node, const float **out)
 {
-    return self->sums;
+    const compute_t *self = ctx;
+    return tt_sums_node(self->sums, self->model->stream, node, out);
 }
 
 /* ---- a step --------------------------------------------------------------------------------------------------------- */

@@ -43,8 +43,8 @@ tt_status_t compute_noise(compute_t *self, uint64_t step);
  *  step. */
 tt_status_t compute_gradients(
     compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, uint32_t lo, uint32_t hi);
-/*  What compute_gradients left there, for the all-reduce. */
-tt_sums_t *compute_sums(compute_t *self);
+/*  Of that, the sum of a node of the run, for the all-reduce (as tt_sums_node; allreduce_node_fn). */
+tt_status_t compute_node(void *self, uint32_t node, const float **out);
 
 /*  A step of the optimiser of each group that is trained with the sum, then the sets that follow. sum: of all learners, on the host;
  *  NULL: what was computed is all there is. TT_INVALID: the gradient is not finite, or there is no such group. */

@@ -38,13 +38,15 @@ tt_status_t control_check_draining(core_t *self)
 
 /* ---- WELCOME: the job -------------------------------------------------------------------------------------------- */
 
-static data_net_t s_net(const core_t *self)
+static data_net_t s_net(core_t *self)
 {
     return (data_net_t){.loop = self->loop,
         .keys = tt_location_keys(self->location),
         .index = tt_link_index(self->link),
         .instance = tt_link_instance(self->link),
-        .clock = self->clock};
+        .clock = self->clock,
+        .memory = &self->socks.memory,
+        .dir = self->location->dir};
 }
 
 /*  A restarted coordinator welcomes us again: nothing to do then. */

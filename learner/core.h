@@ -57,6 +57,7 @@ typedef struct {
 typedef struct {
     tt_sock_t *data, *weights; /* ROUTER for segments and fetches; PUB of weights */
     char data_ipc[256], data_tcp[256], weights_ipc[256], weights_tcp[256];
+    tt_memfd_t memory; /* for partial sums, sized by exchange.c; fd -1: none */
 } socks_t;
 
 struct core {

@@ -40,6 +40,8 @@ static tt_status_t s_open_compute(data_t *self, const model_t *model, const data
         .instance = net->instance,
         .shards = model->train.learner.shards,
         .count = model->grads,
+        .memory = model->train.net.shared_memory ? net->memory : NULL,
+        .dir = net->dir,
         .resend_ms = model->train.net.lease_ms,
         .clock = net->clock};
     self->allreduce = allreduce_new(&allreduce);

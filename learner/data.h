@@ -32,6 +32,8 @@ typedef struct {
     uint32_t index; /* of this learner */
     uint64_t instance;
     const tt_clock_t *clock;
+    tt_memfd_t *memory; /* that others on this host may read; borrowed, as exchange_cfg_t's */
+    const char *dir;    /* of this host's sockets; "" = none                                */
 } data_net_t;
 
 /*  model is borrowed. TT_CONFIG: the algorithm's feed is out of limits; TT_UNSUPPORTED: the device has no room for what it asks for. What is open is

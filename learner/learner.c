@@ -28,6 +28,14 @@ static tt_status_t s_bind(core_t *self)
     return TT_OK;
 }
 
+/*  Where there is none, or nobody could read it, sums are sent. */
+static void s_make_memory(core_t *self)
+{
+    self->socks.memory.fd = -1;
+    if (self->location->dir[0] && tt_memfd_make(&self->socks.memory, EXCHANGE_NAME) != TT_OK)
+        log_info("partial sums are sent, and not shared: %s", tt_err_text());
+}
+
 static const char *s_or_null(const char *endpoint)
 {
     return endpoint[0] ? endpoint : NULL;
@@ -40,6 +48,7 @@ static tt_status_t s_connect(core_t *self)
     opts.data_tcp = s_or_null(self->socks.data_tcp);
     opts.weights_ipc = s_or_null(self->socks.weights_ipc);
     opts.weights_tcp = s_or_null(self->socks.weights_tcp);
+    opts.memory = (uint32_t)(self->socks.memory.fd + 1);
     TT_TRY(tt_link_start(&self->link, &opts));
     tt_loop_fd(self->loop, tt_link_fd(self->link), control_on_link, self);
     if (self->signals_fd >= 0)
@@ -51,6 +60,7 @@ static tt_status_t s_start(core_t *self)
 {
     TT_TRY(tt_loop_new(&self->loop, self->clock));
     TT_TRY(s_bind(self));
+    s_make_memory(self);
     return s_connect(self);
 }
 
@@ -64,6 +74,7 @@ static void s_stop(core_t *self)
     checkpoint_end(&self->checkpoint);
     warm_close(&self->warm);
     data_close(&self->data);
+    tt_memfd_drop(&self->socks.memory);
     tt_sock_destroy(&self->socks.data);
     tt_sock_destroy(&self->socks.weights);
     tt_location_leave(self->socks.data_ipc);

@@ -96,8 +96,7 @@ static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, con
 {
     const uint64_t generation = self->view.generation;
     char whom[64];
-    TT_TRY(allreduce_send(
-        self->data.allreduce, self->at.steps, compute_sums(self->data.compute), self->model.stream, lo, hi));
+    TT_TRY(allreduce_send(self->data.allreduce, self->at.steps, lo, hi, compute_node, self->data.compute));
     while (!s_void(self) && self->view.generation == generation) {
         *sum_p = allreduce_sum(self->data.allreduce);
         if (*sum_p)

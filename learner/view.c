@@ -20,6 +20,9 @@ static void s_peer(view_peer_t *out, const tt_rec_MEMBER_t *member, const tt_loc
     out->index = member->index;
     out->instance = member->instance;
     snprintf(out->data, sizeof out->data, "%s", endpoint);
+    const bool here = *endpoint && endpoint == member->data_ipc;
+    out->pid = member->pid;
+    out->memory = here ? (int)member->memory - 1 : -1;
 }
 
 static int s_by_index(const void *a, const void *b)

@@ -10,7 +10,9 @@
 typedef struct {
     uint32_t index;
     uint64_t instance;
-    char data[256]; /* endpoint of its ROUTER, as we reach it; "" = none */
+    char data[256]; /* endpoint of its ROUTER, as we reach it; "" = none                 */
+    uint32_t pid;   /* and the descriptor, in that process, of memory that we may read:  */
+    int memory;     /* -1 = it has none, or is on another host                           */
 } view_peer_t;
 
 /*  A collector's range of envs. */

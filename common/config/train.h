@@ -81,6 +81,7 @@ typedef struct {
     struct {
         uint32_t beat_ms, lease_ms; /* heartbeat, and silence after which a peer counts as dead */
         uint32_t stall_s;           /* no progress for so long: the run fails and says who waits for what */
+        bool shared_memory;         /* learners on one host keep partial sums in memory that they share   */
     } net;
     struct {
         char listen[128]; /* "" = this host only; "tcp://ADDRESS:PORT" lets other hosts join */

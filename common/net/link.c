@@ -64,6 +64,7 @@ static tt_link_t *s_new(const tt_link_opts_t *opts)
     }
     self->role = opts->role;
     self->index = opts->index;
+    self->memory = opts->memory;
     self->instance = s_random();
     const int hello_ms = opts->patience_ms ? opts->patience_ms : HELLO_WAIT_MS;
     self->hello_wait_ns = (int64_t)(opts->hello_timeout_ms ? opts->hello_timeout_ms : hello_ms) * 1000000;

@@ -13,9 +13,10 @@ typedef struct {
     tt_peer_role_t role;
     int index; /* -1 = let the coordinator choose                       */
     const char *data_ipc, *data_tcp, *weights_ipc, *weights_tcp; /* what we bound; NULL = nothing */
-    int hello_timeout_ms;    /* no WELCOME for so long: TT_TIMEOUT from tt_link_next; 0 = 30 s */
-    int patience_ms;         /* for the first WELCOME, and how long a coordinator may be silent; 0 = 30 s, ten leases */
-    const char *pod;         /* "namespace/name" of our pod; NULL or "" = not in one  */
+    uint32_t memory;      /* descriptor, plus 1, of what others on this host may read (common/base/memfd.h); 0 = none */
+    int hello_timeout_ms; /* no WELCOME for so long: TT_TIMEOUT from tt_link_next; 0 = 30 s */
+    int patience_ms;      /* for the first WELCOME, and how long a coordinator may be silent; 0 = 30 s, ten leases */
+    const char *pod;      /* "namespace/name" of our pod; NULL or "" = not in one  */
     const tt_clock_t *clock; /* NULL = real                                           */
 } tt_link_opts_t;
 

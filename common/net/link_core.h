@@ -35,6 +35,7 @@ struct tt_link {
     tt_keys_t *keys; /* NULL = none */
     tt_peer_role_t role;
     int index;
+    uint32_t memory;
     uint64_t instance;
     char identity[64], host[256];
     int64_t hello_wait_ns, patience_ns; /* patience: 0 = so many leases */

@@ -47,9 +47,9 @@ static void s_say_hello(tt_link_t *self)
     const tt_msg_HELLO_t hello = TT_MSG(HELLO, .wire = TT_WIRE_VERSION, .software = (char *)(uintptr_t)TT_VERSION,
         .role = self->role, .index = self->welcomed ? (int64_t)shared->index : self->index, .instance = self->instance,
         .pid = (uint32_t)getpid(), .host = self->host, .data_ipc = self->data_ipc, .data_tcp = self->data_tcp,
-        .weights_ipc = self->weights_ipc, .weights_tcp = self->weights_tcp, .holds = shared->holds,
-        .update = shared->update, .era = shared->era, .generation = shared->generation, .epoch = shared->epoch,
-        .learners = shared->learners, .place = shared->place, .pod = self->pod);
+        .weights_ipc = self->weights_ipc, .weights_tcp = self->weights_tcp, .memory = self->memory,
+        .holds = shared->holds, .update = shared->update, .era = shared->era, .generation = shared->generation,
+        .epoch = shared->epoch, .learners = shared->learners, .place = shared->place, .pod = self->pod);
     pthread_mutex_unlock(&shared->mutex);
     if (self->phase != LINK_HELLO)
         self->hello_ns = tt_now_ns(self->clock);

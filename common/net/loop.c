@@ -118,6 +118,14 @@ void tt_loop_forget_sock(tt_loop_t *self, tt_sock_t *sock)
     self->holes = true;
 }
 
+void tt_loop_forget_fd(tt_loop_t *self, int fd)
+{
+    for (size_t i = 0; i < self->fd_count; i++)
+        if (self->fds[i].fd == fd)
+            self->fds[i] = (s_fd_entry_t){0};
+    self->holes = true;
+}
+
 void tt_loop_forget_timer(tt_loop_t *self, int timer)
 {
     for (size_t i = 0; i < self->timer_count; i++)

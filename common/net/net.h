@@ -112,6 +112,7 @@ void tt_loop_fd(tt_loop_t *self, int fd, tt_on_fd_fn fn, void *ctx);
 int tt_loop_timer(tt_loop_t *self, int64_t after_ms, int64_t every_ms, tt_on_timer_fn fn, void *ctx);
 int tt_loop_timer_at(tt_loop_t *self, int64_t due_ns, tt_on_timer_fn fn, void *ctx);
 void tt_loop_forget_sock(tt_loop_t *self, tt_sock_t *sock);
+void tt_loop_forget_fd(tt_loop_t *self, int fd);
 void tt_loop_forget_timer(tt_loop_t *self, int timer);
 
 /*  Handle everything that is ready; when nothing is, wait at most timeout_ms (0 = just look: about 1 us) for something;

@@ -9,12 +9,14 @@ export TMPDIR
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
 
-"$TUTTI" bench allreduce --kib 1 --kib 36 --runs 20 --chunk 4096 >table
-[ "$(wc -l <table)" = 3 ] || fail "not two sizes: $(cat table)"
-grep -Eq '^ +36 +[0-9.]+ +[0-9.]+ +[0-9.]+$' table || fail "no numbers for 36 KiB: $(cat table)"
+for transport in memory ipc; do
+    "$TUTTI" bench allreduce --kib 1 --kib 36 --kib 2500 --runs 20 --transport $transport >table
+    [ "$(wc -l <table)" = 4 ] || fail "not three sizes: $(cat table)"
+    grep -Eq '^ +36 +[0-9.]+ +[0-9.]+ +[0-9.]+$' table || fail "no numbers for 36 KiB: $(cat table)"
+done
 
 "$TUTTI" bench allreduce --kib 9 --runs 10 --output json >json
-grep -q '"bench":"allreduce".*"kib":9,.*"median_us":' json || fail "json: $(cat json)"
+grep -q '"bench":"allreduce".*"transport":"memory".*"kib":9,.*"median_us":' json || fail "json: $(cat json)"
 
 code=0
 "$TUTTI" bench allreduce --kib 0 >out 2>err || code=$?

@@ -81,10 +81,12 @@ typedef struct {
     uint32_t node;
 } grad_t;
 
+static bool s_reaches; /* what the next ones say */
+
 static tt_msg_GRAD_t s_message(grad_t g)
 {
     return TT_MSG(GRAD, .era = g.era, .generation = g.generation, .step = g.step, .node = g.node, .shards = SHARDS,
-        .chunk = 0, .chunks = 1);
+        .chunk = 0, .chunks = 1, .reaches = s_reaches);
 }
 
 static void s_frame(zmq_msg_t *frame, grad_t g)
@@ -378,6 +380,33 @@ static void test_too_many_senders(void **state)
     assert_int_equal(s_grad(*state, "one more", (grad_t){1, 1, 0, 10}), TT_PROTOCOL);
 }
 
+/*  Whether all learners reach each other's memory: all that a sum is made of have to say so. A root was summed before, and speaks for all. */
+static void test_a_sum_says_what_all_its_parts_say(void **state)
+{
+    const struct {
+        uint32_t node[3];
+        bool reaches[3], says;
+    } cases[] = {
+        {{2, 6, 7}, {true, true, true}, true},
+        {{2, 6, 7}, {false, true, true}, false},
+        {{2, 6, 7}, {true, true, false}, false},
+        {{2, 6, 1}, {false, false, true}, true},
+        {{2, 6, 1}, {true, true, false}, false},
+    };
+    for (uint64_t step = 0; step < TT_COUNT(cases); step++) {
+        s_answers.count = 0;
+        for (size_t k = 0; k < 3; k++) {
+            s_reaches = cases[step].reaches[k];
+            assert_ok(s_grad(*state, k ? "b" : "a", (grad_t){1, 1, step, cases[step].node[k]}));
+        }
+        assert_int_equal(s_answers.count, 2);
+        for (size_t a = 0; a < 2; a++)
+            assert_int_equal(s_answers.at[a].sum.reaches, cases[step].says);
+    }
+    s_reaches = false;
+    s_assert_sums_right();
+}
+
 static void test_gap_names_the_missing_shard(void **state)
 {
     reduce_gap_t gap;
@@ -407,6 +436,7 @@ int main(void)
         T(test_shared_frames_are_left_alone),
         T(test_bad_input_changes_nothing),
         T(test_too_many_senders),
+        T(test_a_sum_says_what_all_its_parts_say),
         T(test_gap_names_the_missing_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ static void s_on_hello(fake_coordinator_t *self, const char *peer, const tt_msg_
     member->instance = hello->instance;
     snprintf(member->peer, sizeof member->peer, "%s", peer);
     snprintf(member->data, sizeof member->data, "%s", hello->data_ipc ? hello->data_ipc : "");
+    member->memory = hello->memory;
     snprintf(member->weights, sizeof member->weights, "%s", hello->weights_ipc ? hello->weights_ipc : "");
     const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .index = member->index,
         .beat_ms = self->beat_ms, .lease_ms = self->lease_ms, .config = self->config, .run_dir = self->dir,
@@ -119,6 +120,8 @@ static tt_rec_MEMBER_t s_record(const fake_member_t *member)
         .rank = member->rank,
         .env_lo = member->env_lo,
         .env_count = member->env_count,
+        .pid = (uint32_t)member->pid,
+        .memory = member->memory,
         .data_ipc = (char *)(uintptr_t)member->data,
         .weights_ipc = (char *)(uintptr_t)member->weights};
 }

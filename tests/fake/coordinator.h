@@ -22,6 +22,7 @@ typedef struct {
     bool in;
     uint32_t rank, env_lo, env_count;
     char peer[64], data[256], weights[256];
+    uint32_t memory;
     bool hello, holds, warm, drained; /* what it said */
     uint64_t beats, progress;         /* progress: of its newest heartbeat */
     char state[128], reason[64];      /* of its newest heartbeat; of DRAINED */

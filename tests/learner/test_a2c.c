@@ -195,7 +195,7 @@ static void s_step(const tt_algorithm_t *algorithm, const char *yaml, data_t *d,
     assert_ok(compute_new(&compute, &model));
     assert_ok(compute_batch(compute, &d->batch));
     assert_ok(compute_gradients(compute, &minibatch, NULL, 0, train.learner.shards));
-    assert_ok(tt_sums_node(compute_sums(compute), model.stream, 1, &sum));
+    assert_ok(compute_node(compute, 1, &sum));
     memcpy(grad, sum, tt_net_grad_count(tt_net_spec(model.net)) * sizeof *grad);
     compute_destroy(&compute);
     tt_net_destroy(&model.net);

@@ -5,18 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "common/nn/tree.h"
 #include "learner/allreduce.h"
 #include "tests/folder.h"
 
-enum { SHARDS = 4, ROWS = 8, HEARD_MAX = 256, WAIT_MS = 10000 };
-
-static const tt_net_spec_t s_spec = {
-    .obs = 64,
-    .towers = 2,
-    .tower = {{.name = "actor", .hidden_count = 2, .hidden = {512, 512}, .out = 2},
-        {.name = "critic", .hidden_count = 2, .hidden = {512, 512}, .out = 1}},
-};
+enum { SHARDS = 4, COUNT = 2 * ALLREDUCE_CHUNK + 1000, HEARD_MAX = 256, WAIT_MS = 10000 };
 
 typedef struct {
     uint32_t aggregator;
@@ -28,21 +20,18 @@ typedef struct {
 typedef struct {
     char dir[FOLDER_MAX];
     tt_loop_t *loop;
-    tt_device_t *device;
-    tt_stream_t *stream;
-    tt_net_t *net;
-    tt_table_t *table;
-    tt_sums_t *sums;
-    float *obs;
-    uint32_t row[ROWS];
-    size_t count;
+    float *node[2 * SHARDS]; /* [COUNT] sums of nodes; NULL: not asked for yet */
     uint32_t chunks;
     tt_clock_t clock;
     allreduce_t *self;
+    tt_memfd_t memory[2];     /* of both learners; without size: nothing is shared */
+    allreduce_t *other;       /* the second learner; NULL: there is none here      */
+    view_t others;            /* what it sees                                      */
     tt_sock_t *aggregator[2]; /* ROUTERs */
     uint32_t sockets;         /* made so far: their names */
     view_t view;
     char peer[64];
+    bool reached; /* what sums say */
     heard_t heard[HEARD_MAX];
     size_t heard_count;
     int hwm;         /* of the next socket; 0 = as ever. Then only these are counted: */
@@ -69,17 +58,6 @@ static tt_status_t s_on_grad(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
     return TT_OK;
 }
 
-/*  A loss of which only the value head is wrong, by the row's number. */
-static void s_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
-{
-    (void)params, (void)input;
-    for (uint32_t r = 0; r < block->rows; r++)
-        block->d_head[1][r] = block->head[1][r] - (float)block->row[r];
-}
-
-static const tt_objective_t s_objective = {
-    .name = "value", .stages = 2, .stage = {{.tower = 0, .grad = true}, {.tower = 1, .grad = true}}, .loss = s_loss};
-
 static void s_bind(world_t *world, uint32_t i)
 {
     const tt_sock_opts_t opts = {.name = "aggregator", .hwm = world->hwm};
@@ -98,77 +76,95 @@ static void s_unbind(world_t *world, uint32_t i)
     tt_sock_destroy(&world->aggregator[i]);
 }
 
-static void s_open(world_t *world, uint32_t aggregators)
+static allreduce_t *s_learner(world_t *world, uint32_t rank, tt_memfd_t *memory)
+{
+    return allreduce_new(&(allreduce_cfg_t){.loop = world->loop,
+        .index = 3 + rank,
+        .instance = 9 + rank,
+        .shards = SHARDS,
+        .count = COUNT,
+        .memory = memory,
+        .dir = world->dir,
+        .resend_ms = 500,
+        .clock = &world->clock});
+}
+
+static void s_open_sharing(world_t *world, uint32_t aggregators, bool share)
 {
     memset(world, 0, sizeof *world);
     assert_int_equal(folder_make(world->dir, "allreduce"), 0);
     world->clock = tt_clock_fake(0);
     assert_ok(tt_loop_new(&world->loop, NULL));
-    assert_ok(tt_device_open(&world->device, NULL, 0, 1));
-    assert_ok(tt_stream_new(&world->stream, world->device));
-    assert_ok(tt_net_new(&world->net, world->device, &s_spec));
-    const size_t params = tt_net_param_count(&s_spec);
-    float *weights = tt_array0(params, sizeof *weights);
-    for (size_t i = 0; i < params; i++) /* any will do; orthogonal ones of this size take their time */
-        weights[i] = (float)((int)(i * 37 % 101) - 50) * 1e-3f;
-    assert_ok(tt_net_put(world->net, world->stream, 0, weights));
-    free(weights);
-    assert_ok(tt_sums_new(&world->sums, world->net, SHARDS));
-    world->obs = tt_array0(ROWS * (size_t)s_spec.obs, sizeof(float));
-    for (uint32_t r = 0; r < ROWS; r++) {
-        world->obs[(size_t)r * s_spec.obs + r] = 1;
-        world->row[r] = r;
-    }
-    assert_ok(tt_table_new(&world->table, world->device, s_spec.obs * sizeof(float)));
-    assert_ok(tt_table_put(world->table, world->stream, world->obs, ROWS));
-    world->count = tt_net_grad_count(&s_spec);
-    world->chunks = (uint32_t)((world->count + ALLREDUCE_CHUNK - 1) / ALLREDUCE_CHUNK);
-    assert_true(world->chunks >= 3);
-    const allreduce_cfg_t cfg = {.loop = world->loop,
-        .index = 3,
-        .instance = 9,
-        .shards = SHARDS,
-        .count = world->count,
-        .resend_ms = 500,
-        .clock = &world->clock};
-    world->self = allreduce_new(&cfg);
+    world->chunks = 3;
+    for (uint32_t rank = 0; rank < 2; rank++)
+        assert_ok(tt_memfd_make(&world->memory[rank], EXCHANGE_NAME));
+    world->self = s_learner(world, 0, share ? &world->memory[0] : NULL);
     world->view =
         (view_t){.era = 1, .epoch = 1, .generation = 1, .member = true, .learners = 2, .aggregators = aggregators};
     world->view.aggregator = tt_array0(2, sizeof *world->view.aggregator);
+    world->view.learner = tt_array0(2, sizeof *world->view.learner);
+    for (uint32_t rank = 0; rank < 2; rank++)
+        world->view.learner[rank] = (view_peer_t){.index = 3 + rank,
+            .instance = 9 + rank,
+            .pid = (uint32_t)getpid(),
+            .memory = share ? world->memory[rank].fd : -1};
     for (uint32_t i = 0; i < aggregators; i++)
         s_bind(world, i);
     assert_ok(allreduce_enter(world->self, &world->view));
 }
 
+static void s_open(world_t *world, uint32_t aggregators)
+{
+    s_open_sharing(world, aggregators, false);
+}
+
+/*  The second learner sees what the first one sees. */
+static void s_other_enters(world_t *world)
+{
+    world->others = world->view;
+    world->others.rank = 1;
+    assert_ok(allreduce_enter(world->other, &world->others));
+}
+
+/*  Both of one host, with an aggregator. */
+static void s_open_both(world_t *world)
+{
+    s_open_sharing(world, 1, true);
+    world->other = s_learner(world, 1, &world->memory[1]);
+    s_other_enters(world);
+}
+
 static void s_close(world_t *world)
 {
     allreduce_destroy(&world->self);
+    allreduce_destroy(&world->other);
+    for (uint32_t rank = 0; rank < 2; rank++)
+        tt_memfd_drop(&world->memory[rank]);
     for (uint32_t i = 0; i < 2; i++)
         if (world->aggregator[i])
             s_unbind(world, i);
-    tt_sums_destroy(&world->sums);
-    tt_table_destroy(&world->table);
-    tt_net_destroy(&world->net);
-    tt_stream_destroy(&world->stream);
-    tt_device_close(&world->device);
     tt_loop_destroy(&world->loop);
-    free(world->obs);
+    for (uint32_t node = 0; node < 2 * SHARDS; node++)
+        free(world->node[node]);
     view_clear(&world->view);
     assert_int_equal(folder_remove(world->dir), 0);
 }
 
-static void s_send(world_t *world, uint64_t step, uint32_t lo, uint32_t hi)
+static tt_status_t s_node(void *ctx, uint32_t node, const float **out)
 {
-    const tt_pass_t pass = {.objective = &s_objective, .obs = {world->table}, .row = world->row, .rows = ROWS};
-    assert_ok(tt_sums_compute(world->sums, world->stream, &pass, lo, hi));
-    assert_ok(allreduce_send(world->self, step, world->sums, world->stream, lo, hi));
+    world_t *world = ctx;
+    if (!world->node[node]) {
+        world->node[node] = tt_array0(COUNT, sizeof(float));
+        for (size_t i = 0; i < COUNT; i++)
+            world->node[node][i] = (float)node + (float)(i % 1009) * 1e-3f;
+    }
+    *out = world->node[node];
+    return TT_OK;
 }
 
-static const float *s_node(const world_t *world, uint32_t node)
+static void s_send(world_t *world, uint64_t step, uint32_t lo, uint32_t hi)
 {
-    const float *out;
-    assert_ok(tt_sums_node(world->sums, world->stream, node, &out));
-    return out;
+    assert_ok(allreduce_send(world->self, step, lo, hi, s_node, world));
 }
 
 static void s_hear(world_t *world, size_t count)
@@ -191,15 +187,23 @@ static void s_hear_no_more(world_t *world, size_t count)
 
 static void s_answer(world_t *world, uint64_t generation, uint64_t step, uint32_t chunk, float value)
 {
-    const size_t from = (size_t)chunk * ALLREDUCE_CHUNK, left = world->count - from;
+    const size_t from = (size_t)chunk * ALLREDUCE_CHUNK, left = COUNT - from;
     const size_t floats = left < ALLREDUCE_CHUNK ? left : ALLREDUCE_CHUNK;
     zmq_msg_t frame;
     tt_frame_new(&frame, floats * sizeof(float));
     for (size_t i = 0; i < floats; i++)
         ((float *)zmq_msg_data(&frame))[i] = value + (float)chunk;
-    const tt_msg_SUM_t sum =
-        TT_MSG(SUM, .era = 1, .generation = generation, .step = step, .chunk = chunk, .chunks = world->chunks);
-    assert_ok(tt_sock_send(world->aggregator[chunk % world->view.aggregators], world->peer, &sum, &frame, 1));
+    const tt_msg_SUM_t sum = TT_MSG(SUM, .era = 1, .generation = generation, .step = step, .chunk = chunk,
+        .chunks = world->chunks, .reaches = world->reached);
+    if (world->other) {
+        zmq_msg_t copy;
+        zmq_msg_init(&copy);
+        zmq_msg_copy(&copy, &frame);
+        assert_ok(tt_sock_send(world->aggregator[0], "learner/4/a", &sum, &copy, 1));
+        tt_frame_close(&copy);
+    }
+    assert_ok(tt_sock_send(world->aggregator[chunk % world->view.aggregators],
+        world->other ? "learner/3/9" : world->peer, &sum, &frame, 1));
     tt_frame_close(&frame);
 }
 
@@ -219,6 +223,12 @@ static const float *s_sum(world_t *world)
     return allreduce_sum(world->self);
 }
 
+static void s_nudge(world_t *world)
+{
+    tt_clock_turn(&world->clock, 501 * INT64_C(1000000));
+    assert_ok(allreduce_nudge(world->self));
+}
+
 static void test_chunks_go_round_the_aggregators(void **state)
 {
     (void)state;
@@ -235,17 +245,17 @@ static void test_chunks_go_round_the_aggregators(void **state)
         assert_int_equal(heard->msg.chunks, world.chunks);
         assert_true(heard->msg.node == 5 || heard->msg.node == 3);
         if (heard->msg.chunk == 0)
-            assert_memory_equal(&heard->first, s_node(&world, heard->msg.node), sizeof(float));
+            assert_true(heard->first == (float)heard->msg.node);
         floats += heard->bytes / sizeof(float);
     }
-    assert_int_equal(floats, 2 * world.count);
+    assert_int_equal(floats, 2 * (size_t)COUNT);
     assert_string_equal(world.peer, "learner/3/9");
     assert_null(allreduce_sum(world.self));
     s_answer_all(&world, 1, 7, 2.5f);
     const float *sum = s_sum(&world);
-    for (size_t i = 0; i < world.count; i += 997)
+    for (size_t i = 0; i < (size_t)COUNT; i += 997)
         assert_true(sum[i] == 2.5f + (float)(i / ALLREDUCE_CHUNK));
-    assert_true(sum[world.count - 1] == 2.5f + (float)(world.chunks - 1));
+    assert_true(sum[(size_t)COUNT - 1] == 2.5f + (float)(world.chunks - 1));
     s_close(&world);
 }
 
@@ -312,7 +322,7 @@ static void test_a_joiner_hands_on_the_sum_it_was_given(void **state)
     s_open(&world, 1);
     uint64_t step = 0;
     assert_null(allreduce_kept(world.self, &step));
-    float *sum = tt_array0(world.count, sizeof *sum);
+    float *sum = tt_array0((size_t)COUNT, sizeof *sum);
     sum[0] = 3;
     allreduce_keep(world.self, 7, sum);
     assert_non_null(allreduce_kept(world.self, &step));
@@ -380,6 +390,190 @@ static void test_after_a_silence_it_is_sent_again(void **state)
     s_close(&world);
 }
 
+/* ---- both learners on one host ----------------------------------------------------------------------------------------- */
+
+/*  A step of both that is sent, and answered. */
+static void s_sent_step(world_t *world, uint64_t generation, uint64_t step)
+{
+    const size_t before = world->heard_count;
+    assert_ok(allreduce_send(world->self, step, 0, 2, s_node, world));
+    assert_ok(allreduce_send(world->other, step, 2, 4, s_node, world));
+    s_hear(world, before + 2 * (size_t)world->chunks);
+    s_answer_all(world, generation, step, 1);
+    assert_true(s_sum(world)[0] == 1);
+    for (const int64_t until = tt_now_ms(tt_clock_real()) + WAIT_MS; !allreduce_sum(world->other);) {
+        tt_loop_poll(world->loop, 100);
+        assert_true(tt_now_ms(tt_clock_real()) < until);
+    }
+    allreduce_finish(world->self);
+    allreduce_finish(world->other);
+}
+
+static bool s_said(const heard_t *heard)
+{
+    return heard->msg.reaches;
+}
+
+static bool s_all_said(const world_t *world, size_t from)
+{
+    for (; from < world->heard_count; from++)
+        if (!s_said(&world->heard[from]))
+            return false;
+    return true;
+}
+
+/*  By definition: nodes 2 and 3, side by side. */
+static void s_check_sum(const float *sum)
+{
+    assert_non_null(sum);
+    for (size_t i = 0; i < COUNT; i += 499) {
+        const float term = (float)(i % 1009) * 1e-3f;
+        assert_true(sum[i] == (2 + term) + (3 + term));
+    }
+}
+
+/*  A generation begins with sending; once a sum says that all reach all, nothing is sent any more, and the sum is the tree's. */
+static void test_learners_of_one_host_send_nothing(void **state)
+{
+    (void)state;
+    static world_t world;
+    char text[64];
+    s_open_both(&world);
+    world.reached = true;
+    s_sent_step(&world, 1, 7);
+    assert_true(s_all_said(&world, 0));
+    const size_t heard = world.heard_count;
+    for (uint64_t step = 8; step < 12; step++) {
+        assert_ok(allreduce_send(world.self, step, 0, 2, s_node, &world));
+        assert_null(allreduce_sum(world.self));
+        assert_string_equal(allreduce_awaited(world.self, text, sizeof text), "learner/4");
+        assert_ok(allreduce_send(world.other, step, 2, 4, s_node, &world));
+        assert_ok(tt_loop_poll(world.loop, WAIT_MS)); /* woken */
+        s_check_sum(allreduce_sum(world.self));
+        s_check_sum(allreduce_sum(world.other));
+        allreduce_finish(world.self);
+        allreduce_finish(world.other);
+    }
+    s_hear_no_more(&world, heard);
+    s_close(&world);
+}
+
+static void test_as_long_as_a_sum_does_not_say_so_they_send(void **state)
+{
+    (void)state;
+    static world_t world;
+    s_open_both(&world);
+    for (uint64_t step = 7; step < 10; step++)
+        s_sent_step(&world, 1, step);
+    assert_true(s_all_said(&world, 0)); /* it is for the sum to say */
+    s_close(&world);
+}
+
+/*  One sum of several says that not all reach all: it is so of the step. */
+static void test_every_chunk_has_to_say_so(void **state)
+{
+    (void)state;
+    static world_t world;
+    for (uint32_t but = 0; but < 3; but++) {
+        s_open_both(&world);
+        assert_ok(allreduce_send(world.self, 7, 0, 2, s_node, &world));
+        s_hear(&world, world.chunks);
+        assert_ok(allreduce_send(world.other, 7, 2, 4, s_node, &world));
+        s_hear(&world, 2 * (size_t)world.chunks);
+        for (uint32_t chunk = 0; chunk < world.chunks; chunk++) {
+            world.reached = chunk != but;
+            s_answer(&world, 1, 7, chunk, 1);
+        }
+        s_sum(&world);
+        allreduce_finish(world.self);
+        assert_ok(allreduce_send(world.self, 8, 0, 2, s_node, &world));
+        s_hear(&world, 3 * (size_t)world.chunks);
+        s_close(&world);
+    }
+}
+
+/*  Whatever was held before: of a new generation somebody may be new, or on another host. */
+static void test_a_new_generation_sends_again(void **state)
+{
+    (void)state;
+    static world_t world;
+    s_open_both(&world);
+    world.reached = true;
+    s_sent_step(&world, 1, 7);
+    assert_ok(allreduce_send(world.self, 8, 0, 2, s_node, &world));
+    assert_ok(allreduce_send(world.other, 8, 2, 4, s_node, &world));
+    s_check_sum(allreduce_sum(world.self));
+    allreduce_finish(world.self);
+    assert_ok(allreduce_send(world.self, 9, 0, 2, s_node, &world)); /* it is a step ahead */
+    const size_t heard = world.heard_count;
+    world.view.generation = 2;
+    assert_ok(allreduce_enter(world.self, &world.view));
+    s_hear(&world, heard + world.chunks);
+    for (size_t i = heard; i < world.heard_count; i++) { /* the sum of the step that was held, as the root */
+        assert_int_equal(world.heard[i].msg.node, 1);
+        assert_int_equal(world.heard[i].msg.step, 8);
+        assert_false(s_said(&world.heard[i])); /* who is there now it does not know */
+    }
+    assert_true(world.heard[heard].first == 2.0f + 3.0f);
+    assert_ok(allreduce_send(world.self, 9, 0, 2, s_node, &world));
+    s_hear(&world, heard + 2 * (size_t)world.chunks);
+    s_close(&world);
+}
+
+/*  An aggregator that comes back is told of the step that was sent last, and that all reach all: another learner may lack its sum. What was
+ *  held is no aggregator's. */
+static void test_an_aggregator_hears_of_what_was_sent(void **state)
+{
+    (void)state;
+    static world_t world;
+    s_open_both(&world);
+    world.reached = true;
+    s_sent_step(&world, 1, 7);
+    assert_ok(allreduce_send(world.self, 8, 0, 2, s_node, &world));
+    const size_t heard = world.heard_count;
+    s_unbind(&world, 0);
+    s_bind(&world, 0);
+    assert_ok(allreduce_enter(world.self, &world.view));
+    s_hear(&world, heard + world.chunks);
+    assert_int_equal(world.heard[heard].msg.node, 1);
+    assert_int_equal(world.heard[heard].msg.step, 7);
+    assert_true(s_all_said(&world, heard));
+    s_other_enters(&world);
+    s_hear(&world, heard + 2 * (size_t)world.chunks);
+    assert_ok(allreduce_send(world.other, 8, 2, 4, s_node, &world));
+    s_check_sum(allreduce_sum(world.other));
+    s_check_sum(allreduce_sum(world.self));
+    allreduce_finish(world.self);
+    s_unbind(&world, 0);
+    s_bind(&world, 0);
+    assert_ok(allreduce_enter(world.self, &world.view));
+    s_hear_no_more(&world, heard + 2 * (size_t)world.chunks);
+    s_close(&world);
+}
+
+/*  Silence is none of theirs: who waits for a peer has nothing to say again. */
+static void test_a_held_step_is_not_sent_after_a_silence(void **state)
+{
+    (void)state;
+    static world_t world;
+    s_open_both(&world);
+    world.reached = true;
+    s_sent_step(&world, 1, 7);
+    for (uint64_t step = 8; step < 10; step++) {
+        assert_ok(allreduce_send(world.self, step, 0, 2, s_node, &world));
+        assert_ok(allreduce_send(world.other, step, 2, 4, s_node, &world));
+        s_check_sum(allreduce_sum(world.self));
+        s_check_sum(allreduce_sum(world.other));
+        allreduce_finish(world.self);
+        allreduce_finish(world.other);
+    }
+    assert_ok(allreduce_send(world.self, 10, 0, 2, s_node, &world));
+    const size_t heard = world.heard_count;
+    s_nudge(&world);
+    s_hear_no_more(&world, heard);
+    s_close(&world);
+}
+
 static void test_without_an_aggregator_it_says_so(void **state)
 {
     (void)state;
@@ -393,12 +587,6 @@ static void test_without_an_aggregator_it_says_so(void **state)
     assert_ok(allreduce_enter(world.self, &world.view));
     s_hear(&world, world.chunks);
     s_close(&world);
-}
-
-static void s_nudge(world_t *world)
-{
-    tt_clock_turn(&world->clock, 501 * INT64_C(1000000));
-    assert_ok(allreduce_nudge(world->self));
 }
 
 /*  An aggregator that stands still: however often it is said again, little waits for it: what queues and sockets hold, eleven times on a quiet
@@ -439,6 +627,12 @@ int main(void)
         cmocka_unit_test(test_after_a_silence_it_is_sent_again),
         cmocka_unit_test(test_what_waits_for_a_stopped_aggregator_is_bounded),
         cmocka_unit_test(test_without_an_aggregator_it_says_so),
+        cmocka_unit_test(test_learners_of_one_host_send_nothing),
+        cmocka_unit_test(test_as_long_as_a_sum_does_not_say_so_they_send),
+        cmocka_unit_test(test_every_chunk_has_to_say_so),
+        cmocka_unit_test(test_a_new_generation_sends_again),
+        cmocka_unit_test(test_an_aggregator_hears_of_what_was_sent),
+        cmocka_unit_test(test_a_held_step_is_not_sent_after_a_silence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,7 +345,7 @@ static void s_sum(memory_t *m, const tt_minibatch_t *minibatch, uint32_t learner
         const size_t sent = tt_tree_nodes(SHARDS, lo, hi, nodes);
         for (size_t i = 0; i < sent; i++, at += count) {
             const float *sum;
-            assert_ok(tt_sums_node(compute_sums(m->compute), m->model.stream, nodes[i], &sum));
+            assert_ok(compute_node(m->compute, nodes[i], &sum));
             memcpy(at, sum, count * sizeof *sum);
             tt_tree_add(tree, nodes[i], at, NULL);
         }

@@ -349,7 +349,7 @@ static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, 
     assert_int_equal(m->priorities, c->h.prioritized);
     assert_ok(tt_objective_check(m->objective, tt_net_spec(c->model.net)));
     assert_ok(compute_gradients(c->compute, m, &p->units, 0, SHARDS));
-    assert_ok(tt_sums_node(compute_sums(c->compute), c->model.stream, 1, &grad));
+    assert_ok(compute_node(c->compute, 1, &grad));
     return grad;
 }
 

@@ -214,7 +214,7 @@ static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
     assert_true(m.lr[group] == (group ? 3 * c->h.lr : c->h.lr));
     const float *grad;
     assert_ok(compute_gradients(c->compute, &m, NULL, 0, SHARDS));
-    assert_ok(tt_sums_node(compute_sums(c->compute), c->model.stream, 1, &grad));
+    assert_ok(compute_node(c->compute, 1, &grad));
     const float *expected = s_take(c, PPO_STATS + 1, sizeof(float));
     const uint32_t *first = s_take(c, 1, sizeof *first);
     float *gradient = s_vector(c);

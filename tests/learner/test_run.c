@@ -10,6 +10,9 @@
 #define NORMED "normalize: {obs: true, reward: true}\n"
 #define LONG   JOB NORMED "lag: 1\nstop: {env_steps: 3840}\n" /* ends after batch 39, before update 39 */
 
+/*  Learners of one host put partial sums into memory that they share, unless the job says that they send them. */
+static const char *const s_ways[] = {LONG, LONG "net: {shared_memory: false}\n"};
+
 static char s_want[65]; /* the weights of LONG by one learner */
 
 static fake_member_t *s_learner(world_t *world, uint32_t index)
@@ -98,10 +101,11 @@ static void test_any_number_of_learners(void **state)
 {
     (void)state;
     char sha[65];
-    for (uint32_t learners = 2; learners <= 4; learners++) {
-        s_plain(LONG, learners, learners == 3 ? 2 : 1, false, sha);
-        assert_string_equal(sha, s_want);
-    }
+    for (uint32_t learners = 2; learners <= 4; learners++)
+        for (size_t way = 0; way < TT_COUNT(s_ways); way++) {
+            s_plain(s_ways[way], learners, learners == 3 ? 2 : 1, false, sha);
+            assert_string_equal(sha, s_want);
+        }
 }
 
 static void test_lock_step(void **state)
@@ -180,7 +184,7 @@ static void test_a_learner_joins(void **state)
     for (int moment = 0; moment < 3; moment++) {
         static world_t world;
         char sha[65];
-        world_open(&world, LONG);
+        world_open(&world, s_ways[moment % 2]);
         world.collector.gate = moment == 0 ? 7 : UINT64_MAX; /* in a pause between updates, and in full run */
         fake_in(&world.run, s_learner(&world, 0));
         s_start_aggregator(&world, 0);
@@ -245,13 +249,14 @@ static void test_no_state_for_a_member_of_an_older_generation(void **state)
 static void test_a_learner_is_killed(void **state)
 {
     (void)state;
-    for (uint32_t victim = 0; victim < 3; victim++) {
+    for (uint32_t i = 0; i < 3 * TT_COUNT(s_ways); i++) {
         static world_t world;
         char sha[65];
-        world_open(&world, LONG);
+        const uint32_t victim = i / TT_COUNT(s_ways);
+        world_open(&world, s_ways[i % TT_COUNT(s_ways)]);
         fake_member_t *learner[3];
-        for (uint32_t i = 0; i < 3; i++)
-            fake_in(&world.run, learner[i] = s_learner(&world, i));
+        for (uint32_t n = 0; n < 3; n++)
+            fake_in(&world.run, learner[n] = s_learner(&world, n));
         s_start_aggregator(&world, 0);
         fake_roster(&world.run, true, NULL);
         world_until(&world, world_update(&world) >= 5 + victim, "some updates");
@@ -321,7 +326,7 @@ static void test_an_aggregator_is_killed_and_comes_back(void **state)
     (void)state;
     static world_t world;
     char sha[65];
-    world_open(&world, LONG);
+    world_open(&world, s_ways[1]);
     fake_in(&world.run, s_learner(&world, 0));
     fake_in(&world.run, s_learner(&world, 1));
     fake_member_t *aggregator = s_start_aggregator(&world, 0);

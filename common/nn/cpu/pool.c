@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/relax.h"
 #include "common/base/status.h"
 
 enum { SPIN_NS = 30000 }; /* about what sleeping and waking through the kernel cost */
@@ -33,15 +34,6 @@ struct cpu_pool {
     pthread_cond_t started, ended;
 };
 
-static inline void s_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /*  Look for a moment whether *word is no longer (or has become, `want`) `value`. */
 static bool s_spin_until(const cpu_pool_t *self, _Atomic uint64_t *word, uint64_t value, bool want)
 {
@@ -53,7 +45,7 @@ static bool s_spin_until(const cpu_pool_t *self, _Atomic uint64_t *word, uint64_
         for (int i = 0; i < 16; i++) {
             if ((atomic_load(word) == value) == want)
                 return true;
-            s_relax();
+            tt_relax();
         }
     } while (tt_now_ns(clock) < until_ns);
     return false;
