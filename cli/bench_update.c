@@ -289,7 +289,7 @@ static tt_status_t s_make_opts(bench_t *b)
 static tt_status_t s_open(bench_t *b)
 {
     TT_TRY(s_make_spec(b));
-    TT_TRY(tt_device_open_wish(&b->device, b->device_wish, (uint32_t)b->threads));
+    TT_TRY(tt_device_open_wish(&b->device, b->device_wish, 0, (uint32_t)b->threads));
     TT_TRY(tt_device_precision(b->device, b->precision));
     TT_TRY(tt_stream_new(&b->stream, b->device));
     TT_TRY(tt_net_new(&b->net, b->device, &b->spec));

@@ -18,7 +18,7 @@ static void s_look(json_t *notes, const char *key, const char *wish, tt_precisio
     tt_device_t *device = NULL;
     if (precision == TT_EXACT && (strcmp(wish, "cpu") == 0 || strcmp(wish, "auto") == 0))
         return;
-    if (tt_device_open_wish(&device, wish, 1) != TT_OK)
+    if (tt_device_open_wish(&device, wish, 0, 1) != TT_OK)
         s_add(notes, key);
     else if (tt_device_precision(device, precision) != TT_OK)
         s_add(notes, "learner.precision");

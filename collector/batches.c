@@ -663,7 +663,7 @@ static tt_status_t s_open(batches_t *self)
     TT_TRY(tt_train_fit(NULL, cfg));
     TT_TRY(tt_train_columns(&self->columns, cfg));
     const tt_net_spec_t spec = tt_train_net(cfg, self->columns);
-    TT_TRY(tt_inference_new(&self->net, cfg->collector.device, &spec));
+    TT_TRY(tt_inference_new(&self->net, cfg->collector.device, tt_link_index(self->o.link), &spec));
     log_info("policy: %zu parameters, %s", tt_net_param_count(&spec), tt_inference_device(self->net));
     if (cfg->normalize.obs)
         self->norm = tt_norm_new(self->columns->scaled);

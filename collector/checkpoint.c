@@ -14,7 +14,7 @@ static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file, const char
     if (known != TT_OK)
         return tt_err_wrap(known, "%s", key);
     const tt_net_spec_t spec = tt_train_net(&self->cfg, self->columns);
-    TT_TRY(tt_inference_new(&self->net, device, &spec));
+    TT_TRY(tt_inference_new(&self->net, device, 0, &spec));
     size_t count;
     const tt_tensor_t *tensor = tt_net_tensors(tt_inference_net(self->net), &count);
     float *params = tt_array0(tt_net_param_count(&spec), sizeof *params);

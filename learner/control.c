@@ -56,7 +56,7 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
         self->control.again = true;
         return self->ending.draining ? s_ask_to_leave(self) : TT_OK;
     }
-    TT_TRY(model_open(&self->model, welcome->config));
+    TT_TRY(model_open(&self->model, welcome->config, welcome->index));
     self->control.run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
     self->control.start_ns = welcome->start_ns;
     if (tt_link_remote(self->link) && welcome->now_ns) /* in our own clock */

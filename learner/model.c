@@ -48,12 +48,12 @@ static tt_status_t s_optimisers(model_t *self, const tt_net_spec_t *spec)
     return TT_OK;
 }
 
-static tt_status_t s_network(model_t *self)
+static tt_status_t s_network(model_t *self, uint32_t place)
 {
     tt_net_spec_t spec = tt_train_net(&self->train, self->columns);
     spec.sets = self->shape.sets;
     spec.ride = self->shape.ride;
-    TT_TRY(tt_device_open_wish(&self->device, self->train.learner.device, self->threads));
+    TT_TRY(tt_device_open_wish(&self->device, self->train.learner.device, place, self->threads));
     TT_TRY(tt_device_precision(self->device, (tt_precision_t)self->train.learner.precision));
     TT_TRY(tt_stream_new(&self->stream, self->device));
     TT_TRY(tt_net_new(&self->net, self->device, &spec));
@@ -80,19 +80,19 @@ static tt_status_t s_read(model_t *self)
     return tt_train_fit(NULL, &self->train);
 }
 
-static tt_status_t s_open(model_t *self)
+static tt_status_t s_open(model_t *self, uint32_t place)
 {
     TT_TRY(s_read(self));
     TT_TRY(self->algorithm->create(&self->algo, &self->train, self->columns, self->cfg));
     self->threads = s_threads(&self->train);
     self->batch_steps = (uint64_t)self->train.num_envs * self->train.num_steps;
-    return s_network(self);
+    return s_network(self, place);
 }
 
-tt_status_t model_open(model_t *self, const char *text)
+tt_status_t model_open(model_t *self, const char *text, uint32_t place)
 {
     *self = (model_t){.text = tt_strdup(text)};
-    const tt_status_t status = s_open(self);
+    const tt_status_t status = s_open(self, place);
     if (status != TT_OK)
         model_close(self);
     return status;

@@ -28,8 +28,8 @@ typedef struct {
     uint64_t batch_steps; /* T * N */
 } model_t;
 
-/*  Build all of it from the YAML of WELCOME. TT_CONFIG and others: nothing is left to close. */
-tt_status_t model_open(model_t *self, const char *text);
+/*  Build all of it from the YAML of WELCOME; place: our number, by which a card is taken. TT_CONFIG and others: nothing is left to close. */
+tt_status_t model_open(model_t *self, const char *text, uint32_t place);
 void model_close(model_t *self);
 /*  Would it be refused? Without making anything large. */
 tt_status_t model_check(const char *text);

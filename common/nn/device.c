@@ -42,7 +42,7 @@ tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int number
 
 typedef struct {
     char backend[32];
-    int number;
+    int number; /* -1: any */
 } wish_t;
 
 /*  BACKEND or BACKEND:N, N of at most three digits. */
@@ -53,7 +53,7 @@ static bool s_parse(const char *wish, wish_t *out)
         return false;
     if (strspn(wish + name + (digits > 0), "0123456789") != digits)
         return false;
-    *out = (wish_t){.number = digits ? atoi(wish + name + 1) : 0};
+    *out = (wish_t){.number = digits ? atoi(wish + name + 1) : -1};
     memcpy(out->backend, wish, name);
     return true;
 }
@@ -64,27 +64,27 @@ tt_status_t tt_device_check_wish(const char *wish)
     wish_t parsed;
     if (strcmp(wish, "auto") == 0)
         return TT_OK;
-    if (!s_parse(wish, &parsed) || s_find(parsed.backend, &ops) != TT_OK || (ops == tt_backends[0] && parsed.number))
+    if (!s_parse(wish, &parsed) || s_find(parsed.backend, &ops) != TT_OK || (ops == tt_backends[0] && parsed.number > 0))
         return tt_err(TT_CONFIG, "'%s' is no device; there is cpu, cuda, cuda:N and auto", wish);
     return TT_OK;
 }
 
 /*  A card that is there and fails is no reason for the CPU: that would be slow, and nobody would know why. */
-static tt_status_t s_open_any(tt_device_t **self_p, uint32_t lanes)
+static tt_status_t s_open_any(tt_device_t **self_p, uint32_t place, uint32_t lanes)
 {
-    const tt_status_t status = tt_device_open(self_p, "cuda", 0, lanes);
+    const tt_status_t status = tt_device_open(self_p, "cuda", TT_DEVICE_ANY(place), lanes);
     return status == TT_UNSUPPORTED ? tt_device_open(self_p, NULL, 0, lanes) : status;
 }
 
-tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t lanes)
+tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t place, uint32_t lanes)
 {
     wish_t parsed;
     if (strcmp(wish, "auto") == 0)
-        return s_open_any(self_p, lanes);
+        return s_open_any(self_p, place, lanes);
     TT_TRY(tt_device_check_wish(wish));
     (void)s_parse(wish, &parsed);
-    return tt_device_open(
-        self_p, strcmp(parsed.backend, tt_backends[0]->name) ? parsed.backend : NULL, parsed.number, lanes);
+    const char *backend = strcmp(parsed.backend, tt_backends[0]->name) ? parsed.backend : NULL;
+    return tt_device_open(self_p, backend, parsed.number < 0 ? TT_DEVICE_ANY(place) : parsed.number, lanes);
 }
 
 const char *tt_precision_name(tt_precision_t precision)

@@ -22,14 +22,18 @@ typedef struct tt_stream tt_stream_t;
 typedef struct tt_table tt_table_t;
 typedef struct tt_store tt_store_t;
 
+/*  Instead of a device's number: of those that are there, in turn, the one that is due to the `place`th process that asks. */
+#define TT_DEVICE_ANY(place) (-1 - (int)((place) & 0xffff))
+
 /*  Open device `number` of a backend, with so many `lanes` >= 1: threads that compute, the caller's among them.
  *  backend NULL: "cpu", or what TT_DEVICE names. TT_CPU=portable|avx2|avx512 forces the kernels (TT_UNSUPPORTED when the
  *  processor lacks them). TT_NOT_FOUND: no such backend; TT_UNSUPPORTED: no such device here. */
 tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int number, uint32_t lanes);
-/*  What a user says: "cpu", which leaves the word to TT_DEVICE; another backend, with ":N" for the device of that number; or "auto", a card
+/*  What a user says: "cpu", which leaves the word to TT_DEVICE; another backend, with ":N" for the device of that number, without for one of
+ *  them by our place among those of the same role; or "auto", such a card
  *  where its library, a driver and one are there, else the CPU (the name says which). check: TT_CONFIG, it is none of these. */
 tt_status_t tt_device_check_wish(const char *wish);
-tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t lanes);
+tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t place, uint32_t lanes);
 /*  How the layers of what is trained are multiplied. TF32, BF16: by tensor cores, which round what is multiplied to 11 or 8 bits and
  *  add in FP32; other bits than the CPU's, and on the same kind of card the same for any lanes, runs of shards and graphs. All the rest, and
  *  heads that somebody asks for, stays exact. */

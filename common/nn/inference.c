@@ -9,18 +9,19 @@ struct tt_inference {
     tt_table_t *obs;
 };
 
-static tt_status_t s_open(tt_inference_t *self, const char *device, const tt_net_spec_t *spec)
+static tt_status_t s_open(tt_inference_t *self, const char *device, uint32_t place, const tt_net_spec_t *spec)
 {
-    TT_TRY(tt_device_open_wish(&self->device, device, 1));
+    TT_TRY(tt_device_open_wish(&self->device, device, place, 1));
     TT_TRY(tt_stream_new(&self->stream, self->device));
     TT_TRY(tt_net_new(&self->net, self->device, spec));
     return tt_table_new(&self->obs, self->device, tt_net_row_bytes(spec));
 }
 
-tt_status_t tt_inference_new(tt_inference_t **self_p, const char *device, const tt_net_spec_t *spec)
+tt_status_t tt_inference_new(
+    tt_inference_t **self_p, const char *device, uint32_t place, const tt_net_spec_t *spec)
 {
     tt_inference_t *self = tt_new0(sizeof *self);
-    const tt_status_t status = s_open(self, device, spec);
+    const tt_status_t status = s_open(self, device, place, spec);
     if (status == TT_OK)
         *self_p = self;
     else

@@ -7,8 +7,8 @@
 
 typedef struct tt_inference tt_inference_t; /* opaque */
 
-/*  All parameters are 0; one lane. device: in words, and its errors, as tt_device_open_wish. TT_INVALID: the spec. */
-tt_status_t tt_inference_new(tt_inference_t **self_p, const char *device, const tt_net_spec_t *spec);
+/*  All parameters are 0; one lane. device and place, and errors: as tt_device_open_wish. TT_INVALID: the spec. */
+tt_status_t tt_inference_new(tt_inference_t **self_p, const char *device, uint32_t place, const tt_net_spec_t *spec);
 void tt_inference_destroy(tt_inference_t **self_p);
 /*  "cpu/avx512" and the like. */
 const char *tt_inference_device(const tt_inference_t *self);

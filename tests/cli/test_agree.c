@@ -332,7 +332,7 @@ static void s_ask_learner(const sample_t *self, const char *text, const tt_train
     if (cfg->num_envs * cfg->num_steps > SMALL_ROWS || tt_net_param_count(&net) > SMALL_PARAMS)
         return;
     model_t model;
-    AGREES(self, "the learner", model_open(&model, text));
+    AGREES(self, "the learner", model_open(&model, text, 0));
     assert_true(cfg->replays || model.algorithm->steps(model.algo) > 0);
     s_ask_memory(self, &model);
     model_close(&model);

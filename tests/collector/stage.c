@@ -81,7 +81,7 @@ static void s_open(stage_t *self, uint32_t lag, uint32_t other_state, const tt_a
     }
     self->store.columns = self->columns;
     self->store.state_bytes = tt_vec_save_size(env, 1) + self->columns->carry * sizeof(float);
-    assert_ok(tt_inference_new(&self->net, "cpu", &spec));
+    assert_ok(tt_inference_new(&self->net, "cpu", 0, &spec));
     s_open_run(self, (uint32_t)tt_vec_save_size(env, 1) + other_state);
     for (uint32_t i = 0; i < STAGE_LEARNERS; i++)
         fake_learner_open(&self->learner[i], &self->run, &self->store, i);

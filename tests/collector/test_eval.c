@@ -37,7 +37,7 @@ static void s_open(world_t *w, const tt_env_ops_t *env, tt_tower_kind_t rnn)
         tt_net_put_recurrent(&spec, rnn, 6, true);
         tt_columns_put_carry(w->columns, tt_net_carry(&spec));
     }
-    assert_ok(tt_inference_new(&w->net, "cpu", &spec));
+    assert_ok(tt_inference_new(&w->net, "cpu", 0, &spec));
     assert_ok(tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED,
         (const float[]){1.0f, 1.0f, 1.0f, 1.0f}, 0, TT_NO_PROGRESS));
 }

@@ -593,7 +593,7 @@ static void test_net_must_have_an_actor_and_a_critic(void **state)
     WORLD w = world_open("CartPole-v1", 8, false);
     const tt_net_spec_t spec = {.obs = 4, .towers = 1, .tower = {{.name = "actor", .out = 2}}};
     tt_inference_destroy(&w.net);
-    assert_ok(tt_inference_new(&w.net, "cpu", &spec));
+    assert_ok(tt_inference_new(&w.net, "cpu", 0, &spec));
     const rollout_cfg_t cfg = {.env = w.env,
         .columns = w.columns,
         .net = w.net,

@@ -83,7 +83,7 @@ world_t world_recurrent(const tt_env_ops_t *env, uint32_t steps, bool normalise,
         tt_net_put_recurrent(&spec, rnn, WORLD_UNITS, true);
         tt_columns_put_carry(w.columns, tt_net_carry(&spec));
     }
-    assert_ok(tt_inference_new(&w.net, "cpu", &spec));
+    assert_ok(tt_inference_new(&w.net, "cpu", 0, &spec));
     assert_ok(tt_net_init(tt_inference_net(w.net), tt_inference_stream(w.net), WORLD_SEED,
         (const float[]){0.5f, rnn == TT_TOWER_MLP ? 1.0f : 0.5f, 1.0f, 1.0f}, -0.3f, TT_NO_PROGRESS));
     w.norm = normalise ? s_norm(w.columns->scaled) : NULL;

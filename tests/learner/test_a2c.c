@@ -211,7 +211,7 @@ static void test_an_update_is_ppos_of_one_step(void **state)
     tt_inference_t *net = NULL;
     const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0);
     static data_t d;
-    assert_ok(tt_inference_new(&net, "cpu", &spec));
+    assert_ok(tt_inference_new(&net, "cpu", 0, &spec));
     assert_ok(
         tt_net_init(tt_inference_net(net), tt_inference_stream(net), 3, (const float[]){1, 1}, 0, TT_NO_PROGRESS));
     s_fill(&d, net);
@@ -255,7 +255,7 @@ static void test_sequences(void **state)
     train.network.rnn_size = 3;
     train.learner.shards = 16;
     tt_columns_put_carry(columns, 12);
-    assert_ok(tt_inference_new(&net, "cpu", &spec));
+    assert_ok(tt_inference_new(&net, "cpu", 0, &spec));
     s_fill(&d, net);
     assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
     assert_ok(a2c->create(&algo, &train, columns, cfg));
@@ -296,7 +296,7 @@ static void s_reports(const char *name, int metrics)
     tt_inference_t *net = NULL;
     const tt_net_spec_t spec = tt_net_actor_critic(4, NULL, 0, TT_NN_TANH, 2, 0);
     static data_t d;
-    assert_ok(tt_inference_new(&net, "cpu", &spec));
+    assert_ok(tt_inference_new(&net, "cpu", 0, &spec));
     s_fill(&d, net);
     tt_algo_t *algo = NULL;
     names_t names = {0};

@@ -387,7 +387,7 @@ static void test_the_heads_gain(void **state)
     tt_inference_t *net = NULL;
     dqn_cfg_t cfg;
     assert_ok(s_read("algorithm: {head_gain: 0}\n", &train, &cfg));
-    assert_ok(tt_inference_new(&net, "cpu", &spec));
+    assert_ok(tt_inference_new(&net, "cpu", 0, &spec));
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
     assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){q}));
     assert_memory_equal(q, zeros, sizeof q);
@@ -410,7 +410,7 @@ static void test_the_advantages_gain(void **state)
     tt_inference_t *net = NULL;
     dqn_cfg_t cfg;
     assert_ok(s_read("algorithm: {dueling: true, head_gain: 0}\n", &train, &cfg));
-    assert_ok(tt_inference_new(&net, "cpu", &spec));
+    assert_ok(tt_inference_new(&net, "cpu", 0, &spec));
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
     assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){NULL, &value, NULL, q}));
     assert_true(value != 0 && q[0] == value && q[1] == value && q[2] == value);

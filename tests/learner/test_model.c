@@ -11,7 +11,7 @@ static tt_status_t s_open(model_t *model, const char *space, const char *more)
     char *text = tt_sprintf("name: model\nenv: Mine-v0\n%snum_steps: 8\nnetwork: {hidden: [8]}\n"
                             "learner: {shards: 2, threads: 1}\nalgorithm: {name: ppo, minibatches: 1}\nspace: %s\n%s",
         strstr(more, "num_envs") ? "" : "num_envs: 4\n", space, more);
-    const tt_status_t status = model_open(model, text);
+    const tt_status_t status = model_open(model, text, 0);
     if (status != TT_OK)
         assert_int_equal(model_check(text), status);
     free(text);

@@ -246,7 +246,7 @@ static void test_first_weights(void **state)
     float head[4];
     tt_inference_t *net = NULL;
     sac_cfg_t cfg;
-    assert_ok(tt_inference_new(&net, "cpu", &spec));
+    assert_ok(tt_inference_new(&net, "cpu", 0, &spec));
     for (int zero = 0; zero < 2; zero++) {
         assert_ok(s_read(
             zero ? "algorithm: {entropy_coef: 0.2, head_gain: 0}\n" : "algorithm: {entropy_coef: 7}\n", &train, &cfg));

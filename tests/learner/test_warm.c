@@ -103,7 +103,7 @@ static stage_t *s_open(int first, int second)
                    "replay: {capacity: 1024}\nnet: {stall_s: %d}\n",
             N, T, STATES, STALL_S));
     self->run.lease_ms = 600000; /* nobody here is silent */
-    assert_ok(model_open(&self->model, self->run.config));
+    assert_ok(model_open(&self->model, self->run.config, 0));
     s_fill(self);
     fake_role_start(&self->joiner, &self->run, TT_PEER_LEARNER, s_learn, -1);
     for (uint32_t i = 0; i < LENDERS; i++) {

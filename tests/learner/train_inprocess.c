@@ -68,7 +68,7 @@ static void s_open_policy(run_t *r, const void *options)
     MUST(tt_device_open(&model->device, NULL, 0, 1));
     MUST(tt_stream_new(&model->stream, model->device));
     MUST(tt_net_new(&model->net, model->device, &spec));
-    MUST(tt_inference_new(&r->actor, "cpu", &spec));
+    MUST(tt_inference_new(&r->actor, "cpu", 0, &spec));
     MUST(tt_algorithm_init(r->algorithm, options, model->net, model->stream, r->cfg.seed, TT_NO_PROGRESS));
     MUST(r->algorithm->create(&r->algo, &r->cfg, r->columns, options));
     MUST(tt_opt_new(&model->opt[0], model->net, 0, r->algorithm->opt(r->algo, 0)));

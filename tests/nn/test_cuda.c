@@ -175,8 +175,8 @@ static void test_acting(void **state)
         tt_net_t *net = fixture_net(&place, spec);
         rows_t rows = fixture_rows(spec, ROWS);
         float *params = fixture_params(&place, net, 0);
-        assert_ok(tt_inference_new(&card, fixture_card(), spec));
-        assert_ok(tt_inference_new(&cpu, "cpu", spec));
+        assert_ok(tt_inference_new(&card, fixture_card(), 0, spec));
+        assert_ok(tt_inference_new(&cpu, "cpu", 0, spec));
         assert_non_null(strstr(tt_inference_device(card), fixture_card()));
         assert_acts(card, cpu, &rows, params);
         assert_ok(tt_inference_log_std(card, 0, log_std[0]));

@@ -16,7 +16,7 @@ static void check_spec(const place_t *place, const tt_net_spec_t *spec)
     float *got = tt_array0(outs, sizeof *got), log_std[2][64] = {{0}}, *at[TT_TOWERS_MAX] = {NULL}, *out = got;
     for (uint32_t t = 0; t < spec->towers; out += ROWS * spec->tower[t++].out)
         at[t] = out;
-    assert_ok(tt_inference_new(&own, "cpu", spec));
+    assert_ok(tt_inference_new(&own, "cpu", 0, spec));
     assert_ok(tt_inference_put(own, params));
     assert_ok(tt_net_noise(tt_inference_net(own), tt_inference_stream(own), 0, &fixture_noise));
     assert_ok(tt_inference_run(own, (const void *const *)rows.obs, ROWS, NULL, at));
@@ -100,7 +100,7 @@ static void test_frames(void **state)
             float *out[TT_TOWERS_MAX] = {NULL};
             if (framed)
                 spec.stack = stack;
-            assert_ok(tt_inference_new(&net, "cpu", &spec));
+            assert_ok(tt_inference_new(&net, "cpu", 0, &spec));
             assert_ok(tt_net_init(
                 tt_inference_net(net), tt_inference_stream(net), 7, (const float[]){1, 1, 1}, 0, TT_NO_PROGRESS));
             out[tt_net_tower(&spec, "actor")] = framed ? got : want;
@@ -116,7 +116,7 @@ static void test_bad_spec(void **state)
 {
     (void)state;
     tt_inference_t *own = NULL;
-    assert_int_equal(tt_inference_new(&own, "cpu", &(tt_net_spec_t){.obs = 0}), TT_INVALID);
+    assert_int_equal(tt_inference_new(&own, "cpu", 0, &(tt_net_spec_t){.obs = 0}), TT_INVALID);
     assert_null(own);
     tt_inference_destroy(&own);
 }

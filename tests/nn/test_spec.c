@@ -207,11 +207,11 @@ static void test_wishes(void **state)
         assert_ok(tt_device_check_wish(good[i]));
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
         assert_int_equal(tt_device_check_wish(bad[i]), TT_CONFIG);
-        assert_int_equal(tt_device_open_wish(&device, bad[i], 1), TT_CONFIG);
+        assert_int_equal(tt_device_open_wish(&device, bad[i], 0, 1), TT_CONFIG);
         assert_non_null(strstr(tt_err_text(), "there is cpu, cuda, cuda:N and auto"));
     }
     assert_null(device);
-    assert_ok(tt_device_open_wish(&device, "auto", 1)); /* a card where there is one, else the CPU */
+    assert_ok(tt_device_open_wish(&device, "auto", 3, 1)); /* a card where there is one, else the CPU */
     tt_device_close(&device);
 }
 

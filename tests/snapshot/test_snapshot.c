@@ -37,7 +37,7 @@ static void s_open(world_t *world, uint32_t hidden)
 {
     const tt_net_spec_t spec = s_spec(hidden);
     memset(world, 0, sizeof *world);
-    assert_ok(tt_inference_new(&world->net, "cpu", &spec));
+    assert_ok(tt_inference_new(&world->net, "cpu", 0, &spec));
     const size_t count = tt_net_param_count(&spec);
     world->now = tt_array0(count, sizeof(float));
     world->opt = tt_array0(2 * count, sizeof(float));

@@ -56,7 +56,7 @@ static tt_status_t s_choose(const tt_kernels_t **out)
 tt_status_t cpu_device_init(
     cpu_device_t *self, const tt_backend_ops_t *ops, const char *prefix, int number, uint32_t lanes)
 {
-    if (number != 0)
+    if (number > 0)
         return tt_err(TT_NOT_FOUND, "%s: there is no device %d, only 0", ops->name, number);
     TT_TRY(s_choose(&self->kernels));
     self->base = (tt_device_t){.ops = ops, .lanes = lanes};

@@ -71,9 +71,13 @@ tt_status_t cuda_launched(cuda_device_t *self, const char *what)
 
 static tt_status_t s_choose(cuda_device_t *self)
 {
+    const int asked = self->number;
     int count = 0;
+    self->number = asked < 0 ? 0 : asked; /* for what is said */
     TT_TRY(cuda_said(self, cudaGetDeviceCount(&count), "looking for cards"));
-    if (self->number < 0 || self->number >= count)
+    if (asked < 0 && count > 0)
+        self->number = -(asked + 1) % count; /* TT_DEVICE_ANY */
+    if (self->number >= count)
         return tt_err(TT_UNSUPPORTED, "cuda:%d: there %s %d card%s here, from cuda:0; nvidia-smi -L lists them",
             self->number, count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
     return cuda_said(self, cudaSetDevice(self->number), "opening it");
