@@ -279,14 +279,15 @@ uint32_t exchange_awaited(const exchange_t *self, const exchange_step_t *which)
 static void s_look(const exchange_t *self, const exchange_step_t *which)
 {
     const int64_t begun_ns = tt_now_ns(tt_clock_real());
-    for (int64_t now_ns = begun_ns; now_ns - begun_ns < YIELD_NS; now_ns = tt_now_ns(tt_clock_real())) {
-        if (now_ns - begun_ns >= SPIN_NS)
-            sched_yield();
+    for (int64_t gone_ns = 0; gone_ns < YIELD_NS;) {
         for (int i = 0; i < 16; i++) {
             if (exchange_awaited(self, which) == UINT32_MAX)
                 return;
             tt_relax();
         }
+        gone_ns = tt_now_ns(tt_clock_real()) - begun_ns;
+        if (gone_ns >= SPIN_NS)
+            sched_yield();
     }
 }
 

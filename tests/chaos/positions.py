@@ -131,32 +131,39 @@ replay: {capacity: 8192}
 class Job:
     """A small job and its positions: (update, step within it, step of the run)."""
 
-    def __init__(self, text, lag, learners, shards, steps):
-        """steps: of each update; one of nothing counts."""
+    def __init__(self, text, lag, learners, shards, steps, held=False):
+        """steps: of each update; one of nothing counts. held: partial sums lie in memory that learners share, and are not sent."""
         self.text, self.lag, self.learners, self.shards = text, lag, learners, shards
         self.name = f"{text.split('name: ')[1].split()[0]} lag {lag}, {learners} learners"
         self.warms = "replay:" in text
-        self.sets = [f"lag={lag}", f"learner.replicas={learners}", "collector.replicas=2"]
+        self.sets = [f"lag={lag}", f"learner.replicas={learners}", "collector.replicas=2",
+                     f"net.shared_memory={'true' if held else 'false'}"]
         self.updates = len(steps)
         self.positions = [(update, step, sum(steps[:update]) + step) for update, count in enumerate(steps) for step in range(count)]
 
-    def nodes(self):
-        """GRADs of one step: a learner's run of shards is cut into aligned subtrees (common/nn/tree.h)."""
+    def nodes_of(self, rank):
+        """A learner's run of shards is cut into aligned subtrees (common/nn/tree.h)."""
         count = 0
-        for rank in range(self.learners):
-            lo, hi = (self.shards * r // self.learners for r in (rank, rank + 1))
-            while lo < hi:
-                size = lo & -lo if lo else self.shards
-                while size > hi - lo:
-                    size //= 2
-                lo, count = lo + size, count + 1
+        lo, hi = (self.shards * r // self.learners for r in (rank, rank + 1))
+        while lo < hi:
+            size = lo & -lo if lo else self.shards
+            while size > hi - lo:
+                size //= 2
+            lo, count = lo + size, count + 1
         return count
 
+    def nodes(self):
+        """GRADs of one step."""
+        return sum(map(self.nodes_of, range(self.learners)))
 
-JOBS = [Job(text, lag, learners, shards, steps)
-        for text, learners, shards, steps, lags in ((PPO, 3, 8, [4] * 4, (0, 1)), (DQN, 2, 4, s_replay_steps(8), (0, 1)), (SEQUENCES, 2, 4, s_replay_steps(8), (1,)),
-                                                    (SAC, 2, 4, s_replay_steps(8), (1,)),
-                                                    (TD3, 2, 4, s_replay_steps(8, 3), (0,))) for lag in lags]
+
+def s_jobs(held):
+    kinds = ((PPO, 3, 8, [4] * 4, (0, 1)), (DQN, 2, 4, s_replay_steps(8), (0, 1)), (SEQUENCES, 2, 4, s_replay_steps(8), (1,)),
+             (SAC, 2, 4, s_replay_steps(8), (1,)), (TD3, 2, 4, s_replay_steps(8, 3), (0,)))
+    return [Job(text, lag, learners, shards, steps, held) for text, learners, shards, steps, lags in kinds for lag in lags]
+
+
+JOBS, HELD_JOBS = s_jobs(False), s_jobs(True)
 
 
 # ---- rules: see kill_at.c; one whose name begins with may_ need not act ----------------------------------------------
@@ -193,6 +200,29 @@ def s_learner_points(job, update, step, at):
             s_rule("got", "learner/*", "recv", "SUM", where, do="mark"),
             s_rule("die", "aggregator/0", "send", "SUM", where, nth=2, hold="got", whom=victim)]
         yield f"{victim}, SUM has come", [s_rule("die", victim, "recv", "SUM", where)]
+
+
+def s_held_points(job, update, step, at):
+    """A learner dies in step `at`, of which nothing is sent. The first step of a generation is, and tells that all reach all."""
+    if at == 0:
+        return
+
+    def put(name, who, step_of_run, **words):  # the first node of a step, by who is about to put it into its memory
+        return s_rule(name, f"learner/{who}", "put", None, nth=(step_of_run - 1) * job.nodes_of(who) + 1, **words)
+    for index in range(job.learners):
+        victim, others = f"learner/{index}", [other for other in range(job.learners) if other != index]
+        one = others[(at + index) % len(others)]
+        yield f"{victim} before its nodes are in memory", [put("die", index, at)]
+        yield f"{victim}, its nodes are in memory, and those of no other", [
+            put("said", index, at, do="mark"), s_rule("die", victim, "yield", None, when="said"),
+            *(put(f"wait_{other}", other, at, hold="die", do="mark") for other in others)]
+        yield f"{victim}, one waits for its nodes", [
+            put("said", one, at, do="mark"), s_rule("waits", f"learner/{one}", "yield", None, when="said", do="mark"),
+            put("die", index, at, hold="waits")]
+        if (update, step + 1, at + 1) in job.positions:  # the next update would want the batch that the one is to ask for
+            yield f"{victim}, one is a step behind it", [
+                put("said", one, at, do="mark"), s_rule("behind", f"learner/{one}", "yield", None, when="said", hold="die", do="mark"),
+                put("may_wait", index, at, hold="taken.behind", do="mark"), put("die", index, at + 1)]
 
 
 def s_end_points(job, update, step, _):
@@ -407,6 +437,11 @@ def test_learner(world):
     s_test(world, s_learner_points, 2)
 
 
+def test_held(world):
+    for job in HELD_JOBS:
+        s_sweep(world, job, s_held_points, 2)
+
+
 def test_between_updates(world):
     s_test(world, s_end_points, 2)
 
@@ -448,5 +483,5 @@ def test_full_segment(world):
 
 
 print(f"POSITIONS_SEED={SEED}", flush=True)
-main(test_learner, test_between_updates, test_collector, test_aggregator, test_joiner, test_warming, test_full_sum, test_full_grad,
+main(test_learner, test_held, test_between_updates, test_collector, test_aggregator, test_joiner, test_warming, test_full_sum, test_full_grad,
      test_full_segment)
