@@ -64,7 +64,8 @@ tt_status_t tt_device_check_wish(const char *wish)
     wish_t parsed;
     if (strcmp(wish, "auto") == 0)
         return TT_OK;
-    if (!s_parse(wish, &parsed) || s_find(parsed.backend, &ops) != TT_OK || (ops == tt_backends[0] && parsed.number > 0))
+    if (!s_parse(wish, &parsed) || s_find(parsed.backend, &ops) != TT_OK ||
+        (ops == tt_backends[0] && parsed.number > 0))
         return tt_err(TT_CONFIG, "'%s' is no device; there is cpu, cuda, cuda:N and auto", wish);
     return TT_OK;
 }

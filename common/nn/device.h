@@ -23,7 +23,7 @@ typedef struct tt_table tt_table_t;
 typedef struct tt_store tt_store_t;
 
 /*  Instead of a device's number: of those that are there, in turn, the one that is due to the `place`th process that asks. */
-#define TT_DEVICE_ANY(place) (-1 - (int)((place) & 0xffff))
+#define TT_DEVICE_ANY(place) (-1 - (int)((place)&0xffff))
 
 /*  Open device `number` of a backend, with so many `lanes` >= 1: threads that compute, the caller's among them.
  *  backend NULL: "cpu", or what TT_DEVICE names. TT_CPU=portable|avx2|avx512 forces the kernels (TT_UNSUPPORTED when the

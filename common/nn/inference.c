@@ -17,8 +17,7 @@ static tt_status_t s_open(tt_inference_t *self, const char *device, uint32_t pla
     return tt_table_new(&self->obs, self->device, tt_net_row_bytes(spec));
 }
 
-tt_status_t tt_inference_new(
-    tt_inference_t **self_p, const char *device, uint32_t place, const tt_net_spec_t *spec)
+tt_status_t tt_inference_new(tt_inference_t **self_p, const char *device, uint32_t place, const tt_net_spec_t *spec)
 {
     tt_inference_t *self = tt_new0(sizeof *self);
     const tt_status_t status = s_open(self, device, place, spec);

@@ -11,7 +11,7 @@
 #define LONG   JOB NORMED "lag: 1\nstop: {env_steps: 3840}\n" /* ends after batch 39, before update 39 */
 
 /*  Learners of one host put partial sums into memory that they share, unless the job says that they send them. */
-static const char *const s_ways[] = {LONG, LONG "net: {shared_memory: false}\n"};
+static const char *const s_ways[] = {LONG, LONG "# sums are sent\n"};
 
 static char s_want[65]; /* the weights of LONG by one learner */
 

@@ -156,9 +156,10 @@ void world_open(world_t *world, const char *more)
     fake_open(
         &world->run, tt_sprintf("name: world\nenv: CartPole-v1\nnum_envs: %u\nnum_steps: %u\nseed: 5\n"
                                 "space: {obs: \"%s\", action: \"%s\", mask: %s, env_state: %u, threshold: -1000}\n"
-                                "net: {beat_ms: 100, lease_ms: 2000, stall_s: 20}\n"
+                                "net: {beat_ms: 100, lease_ms: 2000, stall_s: 20, shared_memory: %s}\n"
                                 "%s%s",
                          plays->N, plays->T, spaces->obs, spaces->action, spaces->mask ? "true" : "false", plays->S,
+                         strstr(more, "# sums are sent") ? "false" : "true",
                          strstr(more, "network:") ? "" : "network: {hidden: [16, 16]}\n", more));
     s_open_world = world;
     world->run.patience_ms = PATIENCE_MS;

@@ -18,7 +18,8 @@ typedef struct {
 } world_t;
 
 /*  `more`: lines of YAML behind the defaults of the harness; "# any spaces" among them: not one vector and one choice, but a
- *  dict, a tuple and a mask; "# bytes only": nothing that a normaliser knows. */
+ *  dict, a tuple and a mask; "# bytes only": nothing that a normaliser knows;
+ *  "# sums are sent": learners share no memory. */
 void world_open(world_t *world, const char *more);
 /*  Kill what still runs, remove the run directory. */
 void world_close(world_t *world);
