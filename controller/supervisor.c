@@ -527,7 +527,7 @@ tt_status_t tt_supervise(tt_outcome_t *out, const tt_supervise_opts_t *opts)
         s_settle(&self);
     }
     tt_loop_destroy(&self.loop);
-    tt_link_destroy(&self.link);
+    tt_link_abandon(&self.link); /* whatever there was of the run has ended, or ends now */
     tt_controller_destroy(&self.controller);
     if (self.substrate)
         self.substrate->ops->destroy(&self.substrate);

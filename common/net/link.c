@@ -111,7 +111,7 @@ tt_status_t tt_link_start(tt_link_t **self_p, const tt_link_opts_t *opts)
     return status;
 }
 
-void tt_link_destroy(tt_link_t **self_p)
+static void s_destroy(tt_link_t **self_p, bool gone)
 {
     tt_link_t *self = *self_p;
     *self_p = NULL;
@@ -119,12 +119,23 @@ void tt_link_destroy(tt_link_t **self_p)
         return;
     pthread_mutex_lock(&self->shared.mutex);
     self->shared.stop = true;
+    self->shared.gone = gone;
     pthread_mutex_unlock(&self->shared.mutex);
     tt_mailbox_wake(&self->out);
     pthread_join(self->thread, NULL);
     tt_mailbox_free(&self->in);
     tt_mailbox_free(&self->out);
     s_free(self);
+}
+
+void tt_link_destroy(tt_link_t **self_p)
+{
+    s_destroy(self_p, false);
+}
+
+void tt_link_abandon(tt_link_t **self_p)
+{
+    s_destroy(self_p, true);
 }
 
 int tt_link_fd(const tt_link_t *self)

@@ -26,6 +26,8 @@ typedef struct tt_link tt_link_t; /* opaque */
 tt_status_t tt_link_start(tt_link_t **self_p, const tt_link_opts_t *opts);
 /*  Send what is queued (at most 500 ms), end the thread, free. */
 void tt_link_destroy(tt_link_t **self_p);
+/*  The same where the coordinator has ended: what is queued is nobody's. */
+void tt_link_abandon(tt_link_t **self_p);
 
 /*  Readable when tt_link_next has something (for tt_loop_fd). */
 int tt_link_fd(const tt_link_t *self);

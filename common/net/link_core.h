@@ -18,6 +18,7 @@ typedef struct {
     const char *const *stages; /* names of spent_ns[stage_count]; NULL = it does not say */
     size_t stage_count;
     int64_t spent_ns[TT_LAPS_MAX];
+    bool gone;              /* the coordinator has ended: nobody hears what we would still say */
     bool holds, warm, news; /* news: holds, warm or era have changed, tell it at once */
     uint64_t update, generation;
     uint32_t era;

@@ -213,6 +213,14 @@ static void s_on_heartbeat(tt_link_t *self, const tt_msg_HEARTBEAT_t *beat)
     s_say_hello(self);
 }
 
+static bool s_is_gone(tt_link_t *self)
+{
+    pthread_mutex_lock(&self->shared.mutex);
+    const bool gone = self->shared.gone;
+    pthread_mutex_unlock(&self->shared.mutex);
+    return gone;
+}
+
 static tt_status_t s_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 {
     tt_link_t *self = ctx;
@@ -403,9 +411,9 @@ void *link_main(void *ctx)
         status = tt_loop_poll(self->loop, 1000);
     if (status != TT_OK && status != TT_AGAIN)
         s_finish(self, status, tt_err_text());
-    else if (self->sock)
+    else if (self->sock && !s_is_gone(self))
         s_farewell(self);
-    s_close(self, self->phase == LINK_IN ? FAREWELL_MS : 0);
+    s_close(self, self->phase == LINK_IN && !s_is_gone(self) ? FAREWELL_MS : 0);
     tt_loop_destroy(&self->loop);
     return NULL;
 }

@@ -468,6 +468,28 @@ static void test_destroy_does_not_wait_for_ever(void **state)
     assert_int_equal(tt_sock_recv(f->router, &f->packet), TT_AGAIN); /* what was not welcome was not sent */
 }
 
+static int64_t s_abandon(fixture_t *f)
+{
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = "e");
+    assert_ok(tt_link_send(f->link, &event));
+    const int64_t start = tt_now_ms(tt_clock_real());
+    tt_link_abandon(&f->link);
+    const int64_t took = tt_now_ms(tt_clock_real()) - start;
+    s_start(f, 0);
+    return took;
+}
+
+/*  Whose coordinator has ended has nobody to wait for. The shortest of some times: a machine may stand still meanwhile. */
+static void test_an_abandoned_link_waits_for_nobody(void **state)
+{
+    int64_t best = INT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        const int64_t took = s_abandon(*state);
+        best = took < best ? took : best;
+    }
+    assert_in_range(best, 0, 400);
+}
+
 /*  What comes before WELCOME is of an older acquaintance. */
 static void test_nothing_counts_before_welcome(void **state)
 {
@@ -602,6 +624,7 @@ int main(void)
         TEST(test_bad_endpoint),
         TEST(test_destroy_sends_what_is_queued),
         TEST(test_destroy_does_not_wait_for_ever),
+        TEST(test_an_abandoned_link_waits_for_nobody),
         TEST(test_nothing_counts_before_welcome),
         TEST(test_the_queue_is_bounded),
         TEST(test_threads_may_chatter),
