@@ -4,7 +4,7 @@
  *  round what is multiplied to TF32 or BF16 and add in FP32. Whatever else there is, products too small to gain among it, and whoever
  *  asks for heads, is as exact as ever.
  *  Bits:    a product is made of one shard's rows at a time, of pictures of as many as the memory for them holds, by an algorithm that is
- *           chosen once for its shape, of those that do not split a sum over blocks. So it depends on the shard, the card and the release of the library alone: not on who else has shards of
+ *           chosen once for its shape, of those that add the parts of a split sum one by one. So it depends on the shard, the card and the release of the library alone: not on who else has shards of
  *           the minibatch, nor on graphs, nor on the clock.
  *  Errors:  calls that launch remember what failed; cuda_launched says it.
  *  Threads: the device's owner. */
