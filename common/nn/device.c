@@ -1,7 +1,9 @@
+#define TT_LOG_COMPONENT "device"
 #include "common/nn/device.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/nn/backend.h"
 
@@ -70,11 +72,15 @@ tt_status_t tt_device_check_wish(const char *wish)
     return TT_OK;
 }
 
-/*  A card that is there and fails is no reason for the CPU: that would be slow, and nobody would know why. */
+/*  A card that is there and fails is no reason for the CPU: that would be slow, and nobody would know why. One that cannot be used here is,
+ *  and the log says what was in the way. */
 static tt_status_t s_open_any(tt_device_t **self_p, uint32_t place, uint32_t lanes)
 {
     const tt_status_t status = tt_device_open(self_p, "cuda", TT_DEVICE_ANY(place), lanes);
-    return status == TT_UNSUPPORTED ? tt_device_open(self_p, NULL, 0, lanes) : status;
+    if (status != TT_UNSUPPORTED)
+        return status;
+    log_info("auto is the CPU here: %s", tt_err_text());
+    return tt_device_open(self_p, NULL, 0, lanes);
 }
 
 tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t place, uint32_t lanes)

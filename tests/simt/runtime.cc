@@ -6,8 +6,8 @@
  *            one that was asked for goes on as late as it may. eager: done by the call.
  *  Graphs:   what a stream is given while it records is kept in their order, and each launch queues all of it again. While one records,
  *            whatever waits, allocates or frees is refused, and the recording is spoilt; events are not recorded at all here.
- *  Failures: TT_SIMT_DEVICES=N cards (1); TT_SIMT_MEMORY=BYTES of each; TT_SIMT_FAIL=malloc:N | launch:N | graph:N | lost:N fails the Nth
- *            allocation, the Nth launch of a kernel or of a graph, or the Nth piece of work, after which a lost device fails everything.
+ *  Failures: TT_SIMT_DEVICES=N cards (1); TT_SIMT_MEMORY=BYTES of each; TT_SIMT_FAIL=malloc:N | launch:N | image:N | graph:N | lost:N fails the Nth
+ *            allocation, the Nth launch of a kernel (image: as a card does that the kernel was not built for) or of a graph, or the Nth piece of work, after which a lost device fails everything.
  *  Threads:  one lock. */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -338,6 +338,10 @@ void simt::enqueue(cudaStream_t stream, grid work)
     }
     if (fails("launch")) {
         stick(cudaErrorLaunchFailure);
+        return;
+    }
+    if (fails("image")) {
+        stick(cudaErrorNoKernelImageForDevice);
         return;
     }
     item next;
@@ -722,6 +726,14 @@ const char *cudaGetErrorString(cudaError_t error)
         return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
         return "invalid device ordinal";
+    case cudaErrorInvalidDeviceFunction:
+        return "invalid device function";
+    case cudaErrorUnsupportedPtxVersion:
+        return "the provided PTX was compiled with an unsupported toolchain.";
+    case cudaErrorSystemDriverMismatch:
+        return "system has unsupported display driver / cuda driver combination";
+    case cudaErrorCompatNotSupportedOnDevice:
+        return "forward compatibility was attempted on non supported HW";
     case cudaErrorNoKernelImageForDevice:
         return "no kernel image is available for execution on the device";
     case cudaErrorInvalidResourceHandle:

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/nn/cuda/cuda.h"
+#include "common/nn/cuda/kernels_probe.h"
 
 /*  What to do about what CUDA says; codes that are not here speak for themselves. `fatal`: the card can no longer be used. */
 static const struct {
@@ -21,7 +22,18 @@ static const struct {
         "no card is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES, or say cpu (learner.device, "
         "collector.device)"},
     {cudaErrorInvalidDevice, false, TT_UNSUPPORTED, "nvidia-smi -L lists the cards, from 0"},
+    {cudaErrorSystemDriverMismatch, false, TT_UNSUPPORTED,
+        "the driver's two halves are of different releases: restart the machine after an update of the driver, or say "
+        "cpu (learner.device, collector.device)"},
+    {cudaErrorCompatNotSupportedOnDevice, false, TT_UNSUPPORTED,
+        "the driver is too old for this build on such a card: update the driver, or say cpu (learner.device, "
+        "collector.device)"},
+    {cudaErrorUnsupportedPtxVersion, true, TT_UNSUPPORTED,
+        "the driver is too old to compile for this card's architecture: update the driver, or configure "
+        "tutti-cuda.so with -DTT_CUDA_ARCHITECTURES=native"},
     {cudaErrorNoKernelImageForDevice, true, TT_UNSUPPORTED,
+        "tutti-cuda.so was not built for this card's architecture: configure it with -DTT_CUDA_ARCHITECTURES=native"},
+    {cudaErrorInvalidDeviceFunction, true, TT_UNSUPPORTED,
         "tutti-cuda.so was not built for this card's architecture: configure it with -DTT_CUDA_ARCHITECTURES=native"},
     {cudaErrorStreamCaptureUnsupported, true, TT_DEVICE,
         "TT_CUDA_GRAPHS=off in the environment does without recordings"},
@@ -89,7 +101,9 @@ static tt_status_t s_start(cuda_device_t *self)
     TT_TRY(s_choose(self));
     TT_TRY(cuda_said(self, cudaGetDeviceProperties(&about, self->number), "reading what it is"));
     snprintf(self->name, sizeof self->name, "%s:%d %s", TT_CUDA_NAME, self->number, about.name);
-    return cuda_said(self, cudaStreamCreateWithFlags(&self->work, cudaStreamNonBlocking), "a stream");
+    TT_TRY(cuda_said(self, cudaStreamCreateWithFlags(&self->work, cudaStreamNonBlocking), "a stream"));
+    cuda_probe(self->work); /* now, and not in the first minibatch, where nobody could choose another device any more */
+    return cuda_launched(self, "trying it");
 }
 
 static tt_status_t s_open(tt_device_t **self_p, int number, uint32_t lanes)
@@ -99,6 +113,8 @@ static tt_status_t s_open(tt_device_t **self_p, int number, uint32_t lanes)
     self->number = number;
     const tt_status_t status = s_start(self);
     if (status != TT_OK) {
+        if (self->work)
+            cudaStreamDestroy(self->work);
         free(self);
         return status;
     }
