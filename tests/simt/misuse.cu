@@ -62,6 +62,14 @@ __global__ void sum_in_turn(const float *x, float *out)
     *out = v;
 }
 
+/*  What nobody has written: of the block's memory; and the launch's; and of the card's, x. */
+__global__ void unwritten(const float *x, float *out, unsigned where)
+{
+    CUDA_STATIC_SHARED(float, part, N);
+    CUDA_SHARED(float, own);
+    *out = where == 0 ? part[N / 2] : where == 1 ? own[0] : x[N / 2];
+}
+
 /*  In the block's memory, and not in the array. */
 __global__ void beside_an_array(float *out)
 {
@@ -269,7 +277,12 @@ static void s_one(const char *name)
     else if (strcmp(name, "after-its-end") == 0) {
         cudaFree(s_out);
         CUDA_LAUNCH(write_at, 1, 1, 0, s_stream, s_out, size_t(0));
-    } else if (strcmp(name, "host-reads") == 0)
+    } else if (strncmp(name, "unwritten-", 10) == 0) {
+        CUDA_LAUNCH(unwritten, 1, 1, sizeof(float), s_stream, s_card, s_out, static_cast<unsigned>(name[10] - '0'));
+        printf("%d\n", s_copy_out(s_stream) != s_copy_out(s_stream));
+    } else if (strcmp(name, "host-writes") == 0)
+        s_card[0] = 1;
+    else if (strcmp(name, "host-reads") == 0)
         printf("%g\n", static_cast<double>(s_card[0]));
     else if (strcmp(name, "pageable") == 0)
         printf("%s\n", cudaGetErrorString(cudaMemcpyAsync(&pageable, s_out, 4, cudaMemcpyDeviceToHost, s_stream)));

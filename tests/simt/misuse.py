@@ -13,7 +13,7 @@ PROGRAM = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "simt", "simt_misuse
 SUM = "2016\n"
 KEEP = ("fine", "event", "event-gone", "graph", "warp")  # the rules, all of them
 SANITIZE = os.environ.get("TT_SANITIZE", "")
-ORDERS = ("forward", "reverse", "random:1", "random:2")
+ORDERS = ("forward", "reverse", "random:1", "random:2", "random:3")
 
 # Signals end the program as they would without a sanitizer, and nobody waits for threads at its end: there is one.
 QUIET = "handle_segv=0:handle_sigbus=0:handle_abort=0"
@@ -61,9 +61,14 @@ class Misuse(unittest.TestCase):
             self.aborts("behind-the-launch", "behind_the_launch", "stored behind the launch's shared memory")
         self.aborts("copy-behind", "leaves its device memory")
         self.aborts("freed-twice", "was freed before")
-        for case, ends in (("behind-the-end", signal.SIGBUS), ("after-its-end", signal.SIGBUS), ("host-reads", signal.SIGSEGV)):
+        for case, ends in (("behind-the-end", signal.SIGBUS), ("after-its-end", signal.SIGBUS), ("host-reads", signal.SIGSEGV),
+                           ("host-writes", signal.SIGSEGV)):
             self.assertEqual(run(case).returncode, -ends, case)
         self.assertIn("invalid argument", run("pageable").stdout)
+
+    def test_what_nobody_has_written_is_no_number(self):
+        for where in range(3):
+            self.assertEqual(run(f"unwritten-{where}").stdout, "1\n", where)
 
     def test_shared_memory_of_a_launch(self):
         self.assertIn("no error", run("launch-asked").stdout)
@@ -80,6 +85,7 @@ class Misuse(unittest.TestCase):
         self.assertEqual(run("fine", TT_SIMT_MEMORY="100").stdout, "out of memory\n")
         for case, what in (("fine", "launch:1"), ("fine", "lost:2"), ("graph", "graph:2")):
             self.assertIn("unspecified launch failure", run(case, TT_SIMT_FAIL=what).stdout, what)
+        self.assertIn("no kernel image is available", run("fine", TT_SIMT_FAIL="image:1").stdout)
 
 
 @unittest.skipUnless("thread" in SANITIZE, "is ThreadSanitizer's")
