@@ -22,7 +22,8 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["failed"], [])
-        self.assertEqual(len(report["results"]), 13)
+        self.assertEqual(len(report["results"]), 15)
+        self.assertRegex(report["commit"], r"^[0-9a-f]{40}\+?$")
         self.assertTrue(all(result["passed"] and "output" not in result for result in report["results"]))
 
     def test_fast(self):
@@ -32,12 +33,18 @@ class Run(unittest.TestCase):
         self.assertEqual(names, ["fast.products.0", "fast.convolutions.0", *(f"fast.{precision}.{what}" for precision in ("tf32", "bf16")
                                                       for what in ("rounded", "again", "two-learners", "graphs-off"))])
 
+    def test_recipes(self):
+        done = run("--card", "cuda-sim", "--only", "recipes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = [result["name"] for result in json.loads(done.stdout)["results"]]
+        self.assertEqual(names, [f"recipes.cartpole-ppo.{what}" for what in ("once", "again", "two-learners")])
+
     def test_fails(self):
         """A card that does not compute is found, by name and with its words."""
         done = run("--card", "cuda-sim", "--only", "graphs-off", TT_SIMT_FAIL="launch:3")
         self.assertEqual(done.returncode, 1, done.stderr)
         report = json.loads(done.stdout)
-        self.assertEqual(report["failed"], ["graphs-off.nn", "graphs-off.nn-known", "graphs-off.nn-recurrent"])
+        self.assertEqual(report["failed"], ["graphs-off.nn", "graphs-off.nn-action", "graphs-off.nn-known", "graphs-off.nn-recurrent"])
         self.assertIn("unspecified launch failure", report["results"][0]["output"])
 
     def test_without_a_card(self):
