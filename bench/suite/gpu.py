@@ -114,7 +114,8 @@ def measure(tutti, _args, machine):
         us = statistics.median(run[i]["us"] for run in own)
         gflops = 1e3 * own[0][i]["mflop"] / us
         put = statistics.median(run[i]["put_gb_per_s"] for run in own) if found else None
-        row = [name, us, 1e6 * own[0][i]["rows"] / us, gflops, most and gflops / most, put]
+        exact = "--precision" not in cases[i]  # of what tensor cores could do nothing is said
+        row = [name, us, 1e6 * own[0][i]["rows"] / us, gflops, gflops / most if most and exact else None, put]
         for way in ways:
             took = [peer["results"][i][way] for peer in peers if peer["results"][i].get(way)]
             row += [statistics.median(took) / us if took else None]
