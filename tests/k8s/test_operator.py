@@ -707,6 +707,7 @@ def test_two_operators_one_leader(k8s):
                 s_delete(k8s, "lead-2")
 
 
+UNDER_WAY = 32  # requests of an operator at a time (k8s/api/client.c)
 HELD_UP = 40  # jobs: more than are written at once
 
 
@@ -761,8 +762,10 @@ def test_a_leader_that_was_stopped(k8s):
         wait_for(lambda: "another replica looks after the jobs" in leader.text(), "it to hear of that")
         wait_for(lambda: sum(entry["verb"] == "get" and entry["objectRef"]["resource"] == "leases"
                              for entry in k8s.audit(agent="tutti-operator", since=since)) >= 2, "it to look at the lease twice")
+        # What it had begun to send when it was stopped goes on with it, to names that are taken by then; what waited behind that does not, nor
+        # what it had made and not told of.
         writes = s_writes(k8s, since)
-        check(not writes, f"it wrote: {writes}")
+        check(len(writes) <= UNDER_WAY and all(write[:2] == ("create", "pods") for write in writes), f"it wrote: {writes}")
         check(all(len(s_pods(k8s, job)) == 1 for job in jobs), "a pod a job")
         s_clear(k8s)
 
