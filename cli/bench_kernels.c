@@ -150,10 +150,12 @@ static void s_work_grad(void *ctx)
 static void s_work_apply(void *ctx)
 {
     bench_t *b = ctx;
-    float norm = 0;
+    tt_norms_t norms;
     tt_status_t status = tt_opt_step(b->opt, b->stream, b->sums, 1e-5f);
     if (status == TT_OK)
-        status = tt_net_report(b->net, b->stream, b->sums, NULL, &norm);
+        status = tt_net_report(b->net, b->stream, b->sums, NULL, &norms);
+    if (status == TT_OK)
+        status = tt_stream_sync(b->stream);
     TT_CHECK(status == TT_OK);
 }
 

@@ -1,7 +1,7 @@
 /*  bench_update - what a learner's minibatch costs on a device: forward, loss, way back and a step of Adam, on rows of a
  *  batch that lies there, as PPO, DQN, SAC and TD3 do it; and what it takes to bring such a batch there. Those of the last two have two steps,
- *  of the critics and of the actor, which are measured alone as well: TD3's as with policy_delay 1. REPORTS minibatches are queued before the host waits, as over the passes of a batch. The
- *  median of seven runs. */
+ *  of the critics and of the actor, which are measured alone as well: TD3's as with policy_delay 1. So many minibatches, each with its
+ *  report, are QUEUED before the host waits, as a learner does. The median of seven runs. */
 #include "cli/bench_loop.h"
 #include "cli/bench_nets.h"
 #include "cli/cmd.h"
@@ -37,7 +37,7 @@ const tt_option_t tt_opt_bench_update[] = {
     {0},
 };
 
-enum { REPORTS = 8, STEPS_MAX = 2, SETS = 2, CRITICS = 1 /* a group */ };
+enum { QUEUED = 8, STEPS_MAX = 2, SETS = 2, CRITICS = 1 /* a group */ };
 typedef enum { PPO, DQN, SAC, TD3 } whose_t; /* in the order of --algorithm */
 
 /*  A table of a batch with `bytes` a row, or one row for all. */
@@ -78,7 +78,10 @@ typedef struct {
     step_t step[STEPS_MAX];
     uint32_t steps, lo, hi; /* lo .. hi - 1 are measured */
     column_t obs_column[TT_FRAMES], input[TT_INPUTS_MAX];
-    uint32_t *row; /* [REPORTS][rows] */
+    uint32_t *row; /* [QUEUED][rows] */
+    tt_norms_t norms[QUEUED];
+    float *stats; /* [QUEUED][b->said] */
+    size_t said;  /* floats of a report */
     tt_status_t status;
     double minibatch_ns, put_ns;
 } bench_t;
@@ -271,8 +274,8 @@ static tt_status_t s_make_columns(bench_t *b)
 /*  PPO: each of a round's minibatches has rows of its own. Else the batch is what was drawn from the replay, and one minibatch. */
 static void s_draw_rows(bench_t *b)
 {
-    b->row = tt_array0(REPORTS * b->rows, sizeof *b->row);
-    for (size_t i = 0; i < REPORTS * b->rows; i++)
+    b->row = tt_array0(QUEUED * b->rows, sizeof *b->row);
+    for (size_t i = 0; i < QUEUED * b->rows; i++)
         b->row[i] = (uint32_t)(b->whose == PPO ? i * 2654435761u % b->batch : i % b->rows);
 }
 
@@ -296,6 +299,8 @@ static tt_status_t s_open(bench_t *b)
     TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[TT_TOWERS_MAX]){1.0f, 1.0f, 1.0f}, 0.0f, TT_NO_PROGRESS));
     TT_TRY(s_make_opts(b));
     TT_TRY(tt_sums_new(&b->sums, b->net, (uint32_t)b->shards));
+    b->said = TT_LOSS_STATS + b->spec.ride;
+    b->stats = tt_array0(QUEUED * b->said, sizeof *b->stats);
     TT_TRY(s_make_columns(b));
     s_make_steps(b);
     s_draw_rows(b);
@@ -321,6 +326,7 @@ static void s_close(bench_t *b)
     tt_stream_destroy(&b->stream);
     tt_device_close(&b->device);
     free(b->row);
+    free(b->stats);
 }
 
 /* ---- what is measured ------------------------------------------------------------------------------------------------- */
@@ -365,9 +371,11 @@ static tt_status_t s_minibatch(bench_t *b, uint32_t number)
 
 static tt_status_t s_minibatches(bench_t *b)
 {
-    for (uint32_t i = 0; i < REPORTS; i++)
+    for (uint32_t i = 0; i < QUEUED; i++) {
         TT_TRY(s_minibatch(b, i));
-    return tt_net_report(b->net, b->stream, b->sums, NULL, NULL);
+        TT_TRY(tt_net_report(b->net, b->stream, b->sums, b->stats + i * b->said, &b->norms[i]));
+    }
+    return tt_stream_sync(b->stream);
 }
 
 /*  The first error stays, and nothing is done behind it. */
@@ -390,7 +398,7 @@ static double s_steps_ns(bench_t *b, uint32_t lo, uint32_t hi)
 {
     b->lo = lo;
     b->hi = hi;
-    return bench_measure(s_work_minibatches, b, b->seconds) / REPORTS;
+    return bench_measure(s_work_minibatches, b, b->seconds) / QUEUED;
 }
 
 static tt_status_t s_measure(bench_t *b)

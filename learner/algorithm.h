@@ -5,7 +5,8 @@
  *  loss, what it reads), the learner computes shard gradients and sums them along the fixed tree, has the groups that are trained
  *  take a step of their optimisers, then
  *  `after` sees the summed statistics and may end the update early. Every learner of a generation makes these calls
- *  with the same arguments and must come to the same bits.
+ *  with the same arguments and must come to the same bits. A device may be steps behind: `after` is called in the steps' order, but for a
+ *  step that it can end the update with (tt_minibatch_t.ends) at any time until the update ends.
  *
  *  Threads: the learner's; the loss is called from the device's threads, on disjoint rows. */
 #pragma once
@@ -102,9 +103,16 @@ typedef struct {
     float lr[TT_TOWERS_MAX]; /* of each of them                                                          */
     uint32_t blends;
     tt_blend_t blend[TT_BLENDS_MAX]; /* after the optimisers' steps, in order                       */
-    bool
-        priorities; /* REPLAY: what rides on the sum, one float a unit or a row of sequences, are their new priorities */
+    bool ends;                       /* `after` may end the update with this step                   */
 } tt_minibatch_t;
+
+/*  What a step came to; borrowed for the call. */
+typedef struct {
+    uint32_t trained;   /* groups that took a step, bit g is group g                           */
+    const float *stats; /* [TT_LOSS_STATS] summed over the minibatch                           */
+    const float *ride;  /* [ride] what rode on the sum                                         */
+    const float *norm;  /* [groups] of their gradients before clipping; 0 of those not trained */
+} tt_result_t;
 
 /*  A number for the metrics, under the names that CleanRL and SB3 users know: "losses/policy_loss". */
 typedef void (*tt_metric_fn)(void *ctx, const char *name, double value);
@@ -121,14 +129,16 @@ typedef enum { TT_MEMORY_AUTO, TT_MEMORY_HOST, TT_MEMORY_BOTH } tt_memory_t;
 /*  Where experience comes from. All but `source`: REPLAY only. */
 typedef struct {
     tt_source_t source;
-    uint64_t capacity;       /* logical bytes of rows that are kept                              */
-    uint32_t ahead;          /* steps of an n-step return, at most                               */
-    uint32_t units;          /* of a step                                                        */
-    uint32_t shift;          /* places by which pictures are shifted at random, at most; 0: none; no sequences */
-    uint32_t length;         /* rows of a sequence that are trained on; 0: units are rows        */
-    uint32_t burn;           /* rows before them, from which the network gets what it remembers  */
-    float eta;               /* |error| of a sequence: so much of its rows' largest, the rest of their mean */
-    float alpha, epsilon;    /* priority = (|error| + epsilon) ^ alpha; alpha 0 = uniform        */
+    uint64_t capacity; /* logical bytes of rows that are kept                              */
+    uint32_t ahead;    /* steps of an n-step return, at most                               */
+    uint32_t units;    /* of a step                                                        */
+    uint32_t shift;    /* places by which pictures are shifted at random, at most; 0: none; no sequences */
+    uint32_t length;   /* rows of a sequence that are trained on; 0: units are rows        */
+    uint32_t burn;     /* rows before them, from which the network gets what it remembers  */
+    float eta;         /* |error| of a sequence: so much of its rows' largest, the rest of their mean */
+    float alpha,
+        epsilon; /* priority = (|error| + epsilon) ^ alpha, of what rides on a step's sum, one float a unit or a row of
+                                sequences; alpha 0 = uniform */
     float beta, beta_end;    /* weights ^ -beta, from the one to the other in a straight line ...*/
     uint64_t beta_rows;      /* ... over so many rows inserted                                   */
     uint32_t priority_delay; /* steps after which a step's new priorities count                  */
@@ -179,12 +189,11 @@ typedef struct tt_algorithm {
     uint32_t (*steps)(const tt_algo_t *self);
     /*  Take a batch; borrowed until the next begin. net: for the length of the call. */
     tt_status_t (*begin)(tt_algo_t *self, const tt_batch_t *batch, const tt_evaluator_t *net);
-    /*  Describe an optimiser step; may depend only on `at`, and on the batch or the replay. Callable again for the same
-     *  step. What *out points to lasts until the next call. */
+    /*  Describe an optimiser step; may depend only on `at`, and on the batch or the replay, not on what `after` was told. Callable again for the
+     *  same step. What *out points to lasts until the next call. */
     tt_status_t (*minibatch)(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out);
-    /*  stats[TT_LOSS_STATS]: summed over the minibatch. norm[groups]: of their gradients before clipping; 0 of a group that was not
-     *  trained. Returns true to end the update after this step. */
-    bool (*after)(tt_algo_t *self, uint32_t step, const float *stats, const float *norm);
+    /*  Returns true to end the update after this step, if that was said of it. */
+    bool (*after)(tt_algo_t *self, uint32_t step, const tt_result_t *result);
     /*  Metrics of the update that just ended; where it made no step, of the one before. */
     void (*metrics)(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 } tt_algorithm_t;

@@ -12,16 +12,17 @@ void boundary_drop(boundary_t *self)
     *self = (boundary_t){0};
 }
 
-void boundary_begin(core_t *self)
+tt_status_t boundary_begin(core_t *self)
 {
     const int64_t lasted_ns = self->boundary.lasted_ns;
     const bool joined = self->at.step > 0;
     boundary_drop(&self->boundary);
     self->boundary.begun_ns = joined ? 0 : tt_now_ns(self->clock);
     if (lasted_ns < LONG_NS || joined || self->data.memory)
-        return;
-    state_capture(self, STATE_REPLAY_NONE, 0, &self->boundary.snapshot);
+        return TT_OK;
+    TT_TRY(state_capture(self, STATE_REPLAY_NONE, 0, &self->boundary.snapshot));
     self->boundary.there = true;
+    return TT_OK;
 }
 
 void boundary_end(core_t *self)

@@ -9,6 +9,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include "common/base/status.h"
 #include "common/snapshot/snapshot.h"
 
 typedef struct core core_t;
@@ -20,8 +21,8 @@ typedef struct {
     tt_snapshot_t snapshot;
 } boundary_t;
 
-/*  The update in hand begins; its first step has not been made. */
-void boundary_begin(core_t *core);
+/*  The update in hand begins; its first step has not been made. Fails as state_capture. */
+tt_status_t boundary_begin(core_t *core);
 /*  It is over. */
 void boundary_end(core_t *core);
 /*  A new era, or the end. */

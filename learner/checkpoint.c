@@ -24,12 +24,12 @@ static state_replay_t s_replay(const core_t *self)
 }
 
 /*  Of now; where the run ends within an update, of before that. */
-static void s_capture(core_t *self, tt_snapshot_t *out)
+static tt_status_t s_capture(core_t *self, tt_snapshot_t *out)
 {
-    if (self->boundary.left)
-        *out = boundary_snapshot(self);
-    else
-        state_capture(self, s_replay(self), 0, out);
+    if (!self->boundary.left)
+        return state_capture(self, s_replay(self), 0, out);
+    *out = boundary_snapshot(self);
+    return TT_OK;
 }
 
 static void s_release(const core_t *self, tt_snapshot_t *snapshot)
@@ -43,7 +43,7 @@ static tt_status_t s_write_here(core_t *self, const char *name, const char *path
     char folder[4200];
     tt_snapshot_t snapshot;
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
-    s_capture(self, &snapshot);
+    TT_TRY(s_capture(self, &snapshot));
     tt_link_state(self->link, "writing %s", name);
     const tt_status_t status = tt_snapshot_write(&snapshot, path, core_gets_on(self));
     s_release(self, &snapshot);
@@ -70,7 +70,7 @@ static tt_status_t s_store(core_t *self, const tt_snapshot_t *snapshot, const ch
 static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
 {
     tt_snapshot_t snapshot;
-    s_capture(self, &snapshot);
+    TT_TRY(s_capture(self, &snapshot));
     const tt_status_t status = s_store(self, &snapshot, name, best, patience_ms);
     s_release(self, &snapshot);
     return status;

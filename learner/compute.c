@@ -31,8 +31,7 @@ struct compute {
 
     uint32_t *position;
     uint32_t positions; /* 0, 1, 2 ...: as many as a replay's minibatch has */
-    float *report;      /* [TT_LOSS_STATS + ride]    */
-    float norm[TT_TOWERS_MAX];
+    results_t *results;
 };
 
 static tt_status_t s_open(compute_t *self)
@@ -40,7 +39,7 @@ static tt_status_t s_open(compute_t *self)
     const tt_net_spec_t *spec = tt_net_spec(self->model->net);
     const size_t bytes = tt_net_row_bytes(spec);
     self->carries = tt_net_carry(spec);
-    self->report = tt_array0(TT_LOSS_STATS + spec->ride, sizeof(float));
+    self->results = results_new(self->model, tt_clock_real());
     TT_TRY(tt_sums_new(&self->sums, self->model->net, self->model->train.learner.shards));
     for (int i = 0; i < BATCH_ROWS; i++)
         TT_TRY(tt_table_new(&self->rows[i], self->model->device, bytes));
@@ -69,6 +68,7 @@ void compute_destroy(compute_t **self_p)
     compute_t *self = *self_p;
     if (!self)
         return;
+    results_destroy(&self->results);
     tt_sums_destroy(&self->sums);
     for (int i = 0; i < BATCH_ROWS; i++)
         tt_table_destroy(&self->rows[i]);
@@ -85,7 +85,6 @@ void compute_destroy(compute_t **self_p)
     free(self->now);
     free(self->final);
     free(self->position);
-    free(self->report);
     free(self);
     *self_p = NULL;
 }
@@ -397,19 +396,7 @@ static tt_status_t s_step_groups(compute_t *self, const tt_minibatch_t *minibatc
     return TT_OK;
 }
 
-/*  What the sum says, and the norms of groups that took a step with it. */
-static tt_status_t s_report(compute_t *self, uint32_t trained, compute_result_t *out)
-{
-    const model_t *model = self->model;
-    TT_TRY(tt_net_report(model->net, model->stream, self->sums, self->report, self->norm));
-    for (uint32_t g = 0; g < model->opts; g++)
-        if (!(trained >> g & 1))
-            self->norm[g] = 0;
-    *out = (compute_result_t){self->report, self->report + TT_LOSS_STATS, self->norm};
-    return TT_OK;
-}
-
-tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const float *sum, compute_result_t *out)
+tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const float *sum)
 {
     const model_t *model = self->model;
     if (sum)
@@ -419,5 +406,12 @@ tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const
         const tt_blend_t *blend = &minibatch->blend[b];
         TT_TRY(tt_net_blend(model->net, model->stream, blend->to, blend->from, blend->groups, blend->tau));
     }
-    return s_report(self, minibatch->train, out);
+    TT_TRY(results_queue(self->results, self->sums, minibatch));
+    tt_stream_let_go(model->stream);
+    return TT_OK;
+}
+
+results_t *compute_results(compute_t *self)
+{
+    return self->results;
 }

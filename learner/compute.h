@@ -7,16 +7,10 @@
 #pragma once
 #include "learner/algorithm.h"
 #include "learner/model.h"
+#include "learner/results.h"
 #include "learner/sequences.h"
 
 typedef struct compute compute_t; /* opaque */
-
-/*  What an optimiser step gave; borrowed until the next. */
-typedef struct {
-    const float *stats; /* [TT_LOSS_STATS] summed over the minibatch  */
-    const float *ride;  /* [ride]                                     */
-    const float *norm;  /* [groups] of their gradients before clipping, 0 where it was not trained */
-} compute_result_t;
 
 /*  Observations of a minibatch of units, by position: rows on the host, or rows of frames that the device has. Those of the run's shards
  *  are read; of the others only that they can be. Of sequences all are of TT_AT, in the order of sequences.h. */
@@ -47,5 +41,8 @@ tt_status_t compute_gradients(
 tt_status_t compute_node(void *self, uint32_t node, const float **out);
 
 /*  A step of the optimiser of each group that is trained with the sum, then the sets that follow. sum: of all learners, on the host;
- *  NULL: what was computed is all there is. TT_INVALID: the gradient is not finite, or there is no such group. */
-tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const float *sum, compute_result_t *out);
+ *  NULL: what was computed is all there is. TT_INVALID: there is no such group. What the minibatch, its units and the sum name is free
+ *  again; what came of it is queued behind the step (compute_results). */
+tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const float *sum);
+/*  Of steps, until they are settled. */
+results_t *compute_results(compute_t *self);

@@ -133,14 +133,17 @@ void join_reset(core_t *self);
 
 /*  update.c: one turn with weights: wait for the batch, train on it. */
 tt_status_t update_turn(core_t *self);
+/*  Between two steps: the algorithm, and a replay, are told what came of those that are queued. TT_DIVERGED: one could not be taken. */
+tt_status_t update_settle(core_t *self);
 
-/*  state.c: between the process and a snapshot. Capture borrows from self until it next serves; release frees scratch. */
+/*  state.c: between the process and a snapshot. Capture borrows from self until it next serves; release frees scratch. It fails as the device
+ *  does, or as update_settle; then nothing is there to release. */
 typedef enum {
     STATE_REPLAY_SINCE,  /* batches from `since` on: for who has the others, or with 0 has no files of ours */
     STATE_REPLAY_BESIDE, /* what is on disk is referred to (keeping.h)      */
     STATE_REPLAY_NONE
 } state_replay_t;
-void state_capture(core_t *self, state_replay_t replay, uint64_t since, tt_snapshot_t *out);
+tt_status_t state_capture(core_t *self, state_replay_t replay, uint64_t since, tt_snapshot_t *out);
 void state_release(tt_snapshot_t *snapshot);
 /*  What a snapshot must look like to be of use here, before tt_snapshot_read or tt_snapshot_decode. */
 void state_expect(core_t *self, tt_snapshot_t *out);

@@ -88,6 +88,7 @@ void data_close(data_t *self)
 void data_reset(data_t *self)
 {
     data_resume(self, NULL, 0);
+    results_drop(compute_results(self->compute));
     publish_reset(self->publish);
     intake_reset(self->intake, 0);
     allreduce_forget(self->allreduce);

@@ -96,7 +96,7 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
     tt_buf_t bytes;
     tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
     tt_snapshot_t snapshot;
-    state_capture(self, STATE_REPLAY_SINCE, to->msg.batch, &snapshot);
+    TT_TRY(state_capture(self, STATE_REPLAY_SINCE, to->msg.batch, &snapshot));
     snapshot.sum = allreduce_kept(self->data.allreduce, &snapshot.sum_step);
     tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);

@@ -128,7 +128,7 @@ static tt_status_t s_make(core_t *self, bool final)
     tt_snapshot_t snapshot;
     tt_buf_t bytes;
     tt_buf_init(&bytes, TT_SNAPSHOT_FILE_MAX);
-    state_capture(self, STATE_REPLAY_BESIDE, 0, &snapshot);
+    TT_TRY(state_capture(self, STATE_REPLAY_BESIDE, 0, &snapshot));
     const tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     keep_snapshot_t what = {.best = !self->evaluate && record_better(&self->record, snapshot.return_mean),
         .keep = self->model.train.checkpoint.keep,

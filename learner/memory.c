@@ -320,6 +320,8 @@ static float s_mixed(const memory_t *self, const float *x, uint32_t unit)
 
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x)
 {
+    if (!(self->feed.alpha > 0))
+        return TT_OK;
     for (uint32_t u = 0; self->found && u < self->feed.units; u++)
         self->found[u] = s_mixed(self, x, u);
     x = self->found ? self->found : x;

@@ -63,12 +63,18 @@ void position_retract(position_t *self)
     self->batches_counted = self->update;
 }
 
-void position_step(position_t *self, bool made, bool last)
+void position_step(position_t *self, bool made)
 {
     TT_CHECK(self->begun && self->step < self->step_count);
-    self->step = last ? self->step_count : self->step + 1;
+    self->step++;
     self->steps++;
     self->made += made;
+}
+
+void position_end(position_t *self)
+{
+    TT_CHECK(self->begun && self->step > 0);
+    self->step = self->step_count;
 }
 
 /*  What a joiner was told is not ours to vouch for: more steps may be done than its algorithm has planned. */

@@ -55,7 +55,9 @@ void position_begin(position_t *self, uint64_t oldest);
 void position_uncount(position_t *self);
 /*  No step is done, and batch n is made of something else: it does not count, and is to begin again. */
 void position_retract(position_t *self);
-/*  One step more, with a minibatch or of nothing; last: the algorithm wants no other, however many were planned. */
-void position_step(position_t *self, bool made, bool last);
+/*  One step more, with a minibatch or of nothing. */
+void position_step(position_t *self, bool made);
+/*  The algorithm wants no other, however many were planned. */
+void position_end(position_t *self);
 /*  All are done: n + 1 it is, with so many transitions more. */
 void position_finish(position_t *self, uint64_t transitions);

@@ -77,7 +77,8 @@ static tt_status_t s_put(void *ctx, uint32_t first, const void *frames, uint32_t
 {
     const put_t *put = ctx;
     TT_TRY(tt_store_put(put->shelf->store, put->stream, first, frames, count));
-    return tt_stream_sync(put->stream);
+    tt_stream_let_go(put->stream);
+    return TT_OK;
 }
 
 tt_status_t shelf_follow(shelf_t *self, const replay_t *replay, tt_stream_t *stream, uint64_t from)

@@ -40,27 +40,25 @@ static void s_capture_versions(core_t *self, tt_snapshot_t *out)
     }
 }
 
-static float *s_params_now(core_t *self)
+static tt_status_t s_capture_params(core_t *self, tt_snapshot_t *out)
 {
     float *params = tt_aligned0(tt_mul(self->model.params, sizeof(float)));
-    if (self->data.resume) {
-        memcpy(params, self->data.resume, self->model.params * sizeof(float));
-        return params;
-    }
-    const tt_status_t got = tt_net_get(self->model.net, self->model.stream, 0, params);
-    TT_CHECK(got == TT_OK);
-    return params;
+    out->params = out->owned = params;
+    if (!self->data.resume)
+        return tt_net_get(self->model.net, self->model.stream, 0, params);
+    memcpy(params, self->data.resume, self->model.params * sizeof(float));
+    return TT_OK;
 }
 
-static void s_capture_opts(core_t *self, tt_snapshot_t *out)
+static tt_status_t s_capture_opts(core_t *self, tt_snapshot_t *out)
 {
     for (uint32_t g = 0; g < out->opts; g++) {
         float *state = tt_aligned0(tt_mul(self->model.opt_count[g], sizeof(float)));
-        const tt_status_t got = tt_opt_get(self->model.opt[g], self->model.stream, state);
-        TT_CHECK(got == TT_OK);
         out->opt[g].state = state;
         out->opt[g].step = tt_opt_steps(self->model.opt[g]);
+        TT_TRY(tt_opt_get(self->model.opt[g], self->model.stream, state));
     }
+    return TT_OK;
 }
 
 /*  As of before the batch in hand: whoever restores counts it again. */
@@ -85,14 +83,22 @@ static uint8_t *s_states_now(core_t *self)
     return NULL;
 }
 
-static void s_capture_sets(core_t *self, tt_snapshot_t *out)
+static tt_status_t s_capture_sets(core_t *self, tt_snapshot_t *out)
 {
     for (uint32_t k = 1; k < out->sets; k++) {
         float *params = tt_aligned0(tt_mul(self->model.params, sizeof(float)));
-        const tt_status_t got = tt_net_get(self->model.net, self->model.stream, k, params);
-        TT_CHECK(got == TT_OK);
         out->set[k] = params;
+        TT_TRY(tt_net_get(self->model.net, self->model.stream, k, params));
     }
+    return TT_OK;
+}
+
+/*  What lies on the device, which may be lost. */
+static tt_status_t s_capture_network(core_t *self, tt_snapshot_t *out)
+{
+    TT_TRY(s_capture_opts(self, out));
+    TT_TRY(s_capture_params(self, out));
+    return s_capture_sets(self, out);
 }
 
 /*  With the batch in hand once that is in: who restores it does not put it in again. */
@@ -115,9 +121,15 @@ static void s_capture_replay(core_t *self, state_replay_t how, uint64_t since, t
     out->replay_bytes = bytes.size;
 }
 
-void state_capture(core_t *self, state_replay_t replay, uint64_t since, tt_snapshot_t *out)
+tt_status_t state_capture(core_t *self, state_replay_t replay, uint64_t since, tt_snapshot_t *out)
 {
+    TT_TRY(update_settle(self));
     state_expect(self, out);
+    const tt_status_t status = s_capture_network(self, out);
+    if (status != TT_OK) {
+        state_release(out);
+        return status;
+    }
     out->return_mean = tt_episodes_return_mean(self->statistics.episodes);
     out->update = self->at.update;
     out->steps = self->at.steps;
@@ -127,16 +139,14 @@ void state_capture(core_t *self, state_replay_t replay, uint64_t since, tt_snaps
     out->step = self->at.step;
     out->solved = self->record.solved_steps;
     out->best = self->record.best;
-    s_capture_opts(self, out);
-    out->params = out->owned = s_params_now(self);
     out->episodes = s_episodes_now(self, out->episodes_count);
     out->env_states = s_states_now(self);
     out->returns = tt_returns_state(self->statistics.returns);
     s_capture_versions(self, out);
-    s_capture_sets(self, out);
     s_capture_replay(self, replay, since, out);
     if (self->evaluate)
         evaluate_capture(self->evaluate, out);
+    return TT_OK;
 }
 
 void state_release(tt_snapshot_t *snapshot)

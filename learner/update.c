@@ -69,6 +69,7 @@ static tt_status_t s_begin_replay(core_t *self)
 
 static tt_status_t s_begin(core_t *self)
 {
+    results_drop(compute_results(self->data.compute)); /* of an update that is void */
     core_lap(self, CORE_wait_batch);
     tt_link_state(self->link, "update %llu: begins", (unsigned long long)self->at.update);
     TT_TRY(s_assemble(self));
@@ -77,7 +78,7 @@ static tt_status_t s_begin(core_t *self)
     if (self->ending.reason)
         return TT_OK;
     TT_TRY(self->data.memory ? s_begin_replay(self) : s_begin_batch(self));
-    boundary_begin(self);
+    TT_TRY(boundary_begin(self));
     if (self->data.resume) {
         /* joined in the middle: begin needed the weights of version n, the steps go on from those of now */
         TT_TRY(tt_net_put(self->model.net, self->model.stream, 0, self->data.resume));
@@ -87,6 +88,54 @@ static tt_status_t s_begin(core_t *self)
     core_lap(self, CORE_begin);
     tt_link_state(self->link, "update %llu: %u steps", (unsigned long long)self->at.update, self->at.step_count);
     return TT_OK;
+}
+
+/* ---- what steps came to --------------------------------------------------------------------------------------------- */
+
+/*  Steps of the update in hand, from the oldest that is queued. */
+typedef struct {
+    core_t *core;
+    uint32_t step;
+    uint64_t steps, made;
+    bool last;
+} telling_t;
+
+static tt_status_t s_found(const telling_t *self, const float *priority)
+{
+    const core_t *core = self->core;
+    const tt_status_t status = core->data.memory ? memory_found(core->data.memory, self->made, priority) : TT_OK;
+    return status == TT_DIVERGED ? tt_diverged("update %llu: %s", (unsigned long long)core->at.update, tt_err_text())
+                                 : status;
+}
+
+static tt_status_t s_tell(void *ctx, tt_status_t taken, float rate, const tt_result_t *result)
+{
+    telling_t *self = ctx;
+    const model_t *model = &self->core->model;
+    if (taken != TT_OK)
+        return tt_diverged("update %llu, optimiser step %llu (learning rate %g): %s",
+            (unsigned long long)self->core->at.update, (unsigned long long)self->steps, (double)rate, tt_err_text());
+    TT_TRY(s_found(self, result->ride));
+    self->last = model->algorithm->after(model->algo, self->step, result);
+    self->step++;
+    self->steps++;
+    self->made++;
+    return TT_OK;
+}
+
+tt_status_t update_settle(core_t *self)
+{
+    results_t *results = compute_results(self->data.compute);
+    const uint32_t count = results_count(results);
+    const position_t *at = &self->at;
+    telling_t telling = {self, at->step - count, at->steps - count, at->made - count, false};
+    const tt_status_t status = results_settle(results, s_tell, &telling);
+    if (status != TT_OK && status != TT_DIVERGED)
+        return tt_err_wrap(status, "update %llu, optimiser step %llu", (unsigned long long)at->update,
+            (unsigned long long)telling.steps);
+    if (telling.last)
+        position_end(&self->at);
+    return status;
 }
 
 /* ---- one optimiser step ------------------------------------------------------------------------------------------ */
@@ -145,6 +194,14 @@ static tt_status_t s_sum(core_t *self, const tt_minibatch_t *minibatch, const fl
     return TT_OK;
 }
 
+/*  A draw sees priorities that have been given. */
+static tt_status_t s_settle_before_draw(core_t *self)
+{
+    const tt_feed_t *feed = &self->model.shape.feed;
+    const bool sees = feed->alpha > 0 && results_count(compute_results(self->data.compute)) > feed->priority_delay;
+    return sees ? update_settle(self) : TT_OK;
+}
+
 /*  What the step in hand is made of. */
 static tt_status_t s_describe(core_t *self, tt_minibatch_t *out)
 {
@@ -156,55 +213,37 @@ static tt_status_t s_describe(core_t *self, tt_minibatch_t *out)
         .step = self->at.step};
     if (memory) {
         at.replay = memory_replay(memory);
+        TT_TRY(s_settle_before_draw(self));
         TT_TRY(memory_draw(memory, at.total, &at.sample));
     }
     return model->algorithm->minibatch(model->algo, &at, out);
 }
 
-/*  Of the first group that is trained. */
-static float s_rate(const tt_minibatch_t *minibatch)
+/*  One optimiser step with the sum. */
+static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const float *sum)
 {
-    for (uint32_t g = 0; g < TT_TOWERS_MAX; g++)
-        if (minibatch->train >> g & 1)
-            return minibatch->lr[g];
-    return 0;
+    const tt_status_t status = compute_step(self->data.compute, minibatch, sum);
+    return status == TT_OK ? TT_OK
+                           : tt_err_wrap(status, "update %llu, optimiser step %llu",
+                                 (unsigned long long)self->at.update, (unsigned long long)self->at.steps);
 }
 
-static tt_status_t s_found(core_t *self, const float *priority)
-{
-    const tt_status_t status = memory_found(self->data.memory, self->at.made, priority);
-    return status == TT_DIVERGED ? tt_diverged("update %llu: %s", (unsigned long long)self->at.update, tt_err_text())
-                                 : status;
-}
-
-/*  One optimiser step with the sum, and what it says of its units. *last: it ends the update. */
-static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const float *sum, bool *last)
-{
-    const model_t *model = &self->model;
-    compute_result_t result;
-    const tt_status_t status = compute_step(self->data.compute, minibatch, sum, &result);
-    if (status == TT_INVALID)
-        return tt_diverged("update %llu, optimiser step %llu (learning rate %g): %s",
-            (unsigned long long)self->at.update, (unsigned long long)self->at.steps, (double)s_rate(minibatch),
-            tt_err_text());
-    if (status != TT_OK)
-        return tt_err_wrap(status, "update %llu, optimiser step %llu", (unsigned long long)self->at.update,
-            (unsigned long long)self->at.steps);
-    if (minibatch->priorities)
-        TT_TRY(s_found(self, result.ride));
-    *last = model->algorithm->after(model->algo, self->at.step, result.stats, result.norm);
-    return TT_OK;
-}
-
-static void s_step_done(core_t *self, bool made, bool last)
+static void s_step_done(core_t *self, bool made)
 {
     if (self->view.learners > 1)
         allreduce_finish(self->data.allreduce);
     else
         /* alone nobody is a step behind; a sum of earlier days would mislead who joins */
         allreduce_forget(self->data.allreduce);
-    position_step(&self->at, made, last);
+    position_step(&self->at, made);
     core_progress(self);
+}
+
+/*  Whoever waits for a device does so as seldom as nobody is kept waiting by it. */
+static tt_status_t s_settle_if_due(core_t *self, bool ends)
+{
+    const bool done = self->at.step >= self->at.step_count;
+    return ends || done || results_due(compute_results(self->data.compute)) ? update_settle(self) : TT_OK;
 }
 
 static tt_status_t s_step(core_t *self)
@@ -212,15 +251,17 @@ static tt_status_t s_step(core_t *self)
     const bool empty = self->data.memory && !self->at.owed; /* a step of nothing */
     tt_minibatch_t minibatch;
     const float *sum;
-    bool done, last = true;
+    bool done;
     if (!empty)
         TT_TRY(s_describe(self, &minibatch));
     TT_TRY(s_sum(self, empty ? NULL : &minibatch, &sum, &done));
     if (!done)
         return TT_OK;
     if (!empty)
-        TT_TRY(s_apply(self, &minibatch, sum, &last));
-    s_step_done(self, !empty, last);
+        TT_TRY(s_apply(self, &minibatch, sum));
+    s_step_done(self, !empty);
+    if (!empty)
+        TT_TRY(s_settle_if_due(self, minibatch.ends));
     core_lap(self, CORE_apply);
     return core_glance(self);
 }

@@ -10,14 +10,6 @@
 #pragma once
 #include "common/nn/nn.h"
 
-/*  Norms before clipping, in device memory: of each group's newest step; and of the first step since the last report that could
- *  not be taken (bad_step 0: there is none). */
-typedef struct {
-    float newest[TT_TOWERS_MAX];
-    float bad;
-    uint64_t bad_step;
-} tt_norms_t;
-
 /*  Every device begins with this. */
 struct tt_device {
     const struct tt_backend_ops *ops;
@@ -58,7 +50,7 @@ struct tt_net {
     size_t log_std_at[TT_TOWERS_MAX]; /* where a tower's log_std lies, if it has one */
     uint32_t sets;
     float *params[TT_SETS_MAX]; /* device memory     */
-    tt_norms_t *norms;          /* device memory     */
+    tt_norms_t *norms;          /* device memory; a report forgets bad_step */
     void *impl;                 /* the backend's own */
 };
 
@@ -100,7 +92,7 @@ typedef enum {
     TT_WORK_STATE_PUT, /* an optimiser's state                                              */
     TT_WORK_STATE_GET, /*                                                                   */
     TT_WORK_STEP,      /* a norm that is not finite is noted and changes nothing            */
-    TT_WORK_REPORT,    /* late error: such a norm                                           */
+    TT_WORK_REPORT,    /* a norm that is noted is told, and forgotten                       */
     TT_WORKS
 } tt_work_kind_t;
 
@@ -185,7 +177,8 @@ typedef struct {
         struct {
             tt_net_t *net;
             const tt_sums_t *sums;
-            float *stats, *norm; /* either may be NULL */
+            float *stats; /* either may be NULL */
+            tt_norms_t *norms;
         } report;
     };
 } tt_work_t;
@@ -241,6 +234,8 @@ typedef struct tt_backend_ops {
     /*  The work is copied as far as its comments say. An error may be said here or by sync. */
     tt_status_t (*queue)(tt_stream_t *self, const tt_work_t *work);
     tt_status_t (*sync)(tt_stream_t *self);
+    /*  As tt_stream_let_go. NULL: whatever it borrows was read when it was queued. */
+    void (*let_go)(tt_stream_t *self);
     /*  Wait for all streams of the device: something that work may name goes. What failed is said by their own sync. */
     void (*wait)(tt_device_t *self);
 
@@ -251,7 +246,7 @@ typedef struct tt_backend_ops {
 
 /*  What a backend in a library of its own was compiled against: everything in this header, and the limits in it. One more with each
  *  change of them. late.c asks the library for it, and for the version of Tutti. */
-enum { TT_BACKEND_ABI = 12 };
+enum { TT_BACKEND_ABI = 13 };
 
 /*  The backends there are, NULL-terminated (backends.c). */
 extern const tt_backend_ops_t *const tt_backends[];

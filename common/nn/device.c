@@ -145,6 +145,12 @@ tt_status_t tt_stream_sync(tt_stream_t *self)
     return self->device->ops->sync(self);
 }
 
+void tt_stream_let_go(tt_stream_t *self)
+{
+    if (self->device->ops->let_go)
+        self->device->ops->let_go(self);
+}
+
 tt_status_t tt_table_new(tt_table_t **self_p, tt_device_t *device, size_t bytes)
 {
     tt_table_t *self = tt_new0(sizeof *self);

@@ -52,6 +52,9 @@ tt_status_t tt_stream_new(tt_stream_t **self_p, tt_device_t *device);
 void tt_stream_destroy(tt_stream_t **self_p);
 /*  Wait until all that was queued is done. The first error among it, said once; what was queued behind that was not done. */
 tt_status_t tt_stream_sync(tt_stream_t *self);
+/*  What the work so far borrows to read is the caller's again; of a table's rows and of a sum that was put: to write anew, if they are put
+ *  again before other work reads them. What it is to fill may still be under way. A card took all that when it was queued: nothing waits. */
+void tt_stream_let_go(tt_stream_t *self);
 
 /*  A table: rows of `bytes` each. What a put names is borrowed, unchanged, until a sync after the next put, or until destroy: a
  *  device that shares the host's memory reads it where it lies. The list of tt_table_put_rows is borrowed too. */

@@ -167,9 +167,16 @@ tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t se
     return s_forward(stream, &work, carry, out);
 }
 
-tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, float *norm)
+tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, tt_norms_t *norms)
 {
     if (stats && !sums->whole)
         return tt_err(TT_INVALID, "network: a report of a minibatch that was not added up");
-    return s_queue_and_wait(stream, &(tt_work_t){.kind = TT_WORK_REPORT, .report = {self, sums, stats, norm}});
+    return self->device->ops->queue(stream, &(tt_work_t){.kind = TT_WORK_REPORT, .report = {self, sums, stats, norms}});
+}
+
+tt_status_t tt_norms_check(const tt_norms_t *self)
+{
+    return self->bad_step ? tt_err(TT_INVALID, "optimiser step %llu: the gradient's norm is %g; the loss has diverged",
+                                (unsigned long long)self->bad_step, (double)self->bad)
+                          : TT_OK;
 }

@@ -419,11 +419,20 @@ uint64_t tt_opt_steps(const tt_opt_t *self);
 
 /*  One step of its group in set 0 with node 1 of `sums`: clip the group's part by the norm of that part (canonical order),
  *  update the parameters, refresh derived copies. Formulas as PyTorch's torch.optim (Adam: bias-corrected, eps outside the
- *  root) and clip_grad_norm_ (eps 1e-6). A norm that is not finite changes nothing; tt_net_report says so. Steps taken
+ *  root) and clip_grad_norm_ (eps 1e-6). A norm that is not finite changes nothing; a report says so. Steps taken
  *  are counted when the step is queued. */
 tt_status_t tt_opt_step(tt_opt_t *self, tt_stream_t *stream, const tt_sums_t *sums, float lr);
 
-/*  After the steps of a minibatch: what stands behind the parameters in node 1, stats[TT_LOSS_STATS + ride], and the norm
- *  before clipping of each group's newest step, norm[groups]; either may be NULL. Waits.
- *  TT_INVALID: the norm of a step since the last report is not finite: that step was not taken. */
-tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, float *norm);
+/*  Norms before clipping: of each group's newest step; and of the first step since they were reported before that could not be taken
+ *  (bad_step 0: there is none). */
+typedef struct {
+    float newest[TT_TOWERS_MAX];
+    float bad;
+    uint64_t bad_step;
+} tt_norms_t;
+
+/*  After the steps of a minibatch: what stands behind the parameters in node 1, stats[TT_LOSS_STATS + ride], and the norms; either may
+ *  be NULL. Both are filled at the next sync: several minibatches can be queued, and the reports of all read then. */
+tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, tt_norms_t *norms);
+/*  TT_INVALID: a step was not taken, since its norm is not finite. */
+tt_status_t tt_norms_check(const tt_norms_t *self);

@@ -150,18 +150,16 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
         .lr = {self->cfg.off.common.learning_rate},
         .blends = dqn_follows(&self->train, &self->cfg, at),
         .blend = {{.to = 1, .from = 0, .groups = 1, .tau = self->cfg.off.tau}},
-        .priorities = self->cfg.replay.prioritized,
     };
     return TT_OK;
 }
 
-static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
+static bool s_after(tt_algo_t *self, uint32_t step, const tt_result_t *result)
 {
-    (void)norm;
     if (step == 0)
         self->steps_seen = 0;
     for (int i = 0; i < DQN_STATS; i++)
-        self->sums[i] = (self->steps_seen ? self->sums[i] : 0) + (double)stats[i];
+        self->sums[i] = (self->steps_seen ? self->sums[i] : 0) + (double)result->stats[i];
     self->steps_seen++;
     return false;
 }

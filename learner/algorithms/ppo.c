@@ -352,6 +352,7 @@ tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *ou
         .params_size = sizeof self->loss,
         .train = 1,
         .lr = {self->lr},
+        .ends = index + 1 == self->minibatches && !isnan(self->cfg.target_kl),
     };
     s_inputs(self, out);
     return TT_OK;
@@ -359,14 +360,13 @@ tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *ou
 
 /*  target_kl as CleanRL: looked at after a whole pass. Depends on this step alone, so that a learner that joined in the
  *  middle of an update decides the same. */
-bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
+bool ppo_after(tt_algo_t *self, uint32_t step, const tt_result_t *result)
 {
-    (void)norm;
     for (int i = 0; i < PPO_STATS; i++)
-        self->sums[i] += (double)stats[i];
+        self->sums[i] += (double)result->stats[i];
     self->steps_seen++;
     const bool pass_ends = (step + 1) % self->minibatches == 0;
-    return pass_ends && (double)stats[PPO_KL] > self->cfg.target_kl; /* false when it is off: NAN */
+    return pass_ends && (double)result->stats[PPO_KL] > self->cfg.target_kl; /* false when it is off: NAN */
 }
 
 /*  Means over the optimiser steps of the update. */

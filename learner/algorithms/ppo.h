@@ -13,7 +13,7 @@ const tt_opt_spec_t *ppo_opt(const tt_algo_t *self, uint32_t group);
 uint32_t ppo_steps(const tt_algo_t *self);
 tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_evaluator_t *net);
 tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out);
-bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm);
+bool ppo_after(tt_algo_t *self, uint32_t step, const tt_result_t *result);
 void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 
 /*  The same of one that makes one step of the plain loss on each batch (ppo_plain). */

@@ -105,7 +105,6 @@ twin_loss_t twin_describe(twin_t *self, const tt_at_t *at, uint32_t group, bool 
         s_draw_noise(self, at->total);
     if (critics)
         s_gather_actions(self, at);
-    self->trains = group;
     *out = (tt_minibatch_t){.rows = sample->units,
         .objective = &self->objective[group],
         .inputs = TWIN_INPUTS,
@@ -119,17 +118,15 @@ twin_loss_t twin_describe(twin_t *self, const tt_at_t *at, uint32_t group, bool 
     return (twin_loss_t){self->numbers, 1 / (float)sample->units};
 }
 
-/*  Of the step that was described last, which is number `step` of its update. */
-bool twin_after(tt_algo_t *algo, uint32_t step, const float *stats, const float *norm)
+bool twin_after(tt_algo_t *algo, uint32_t step, const tt_result_t *result)
 {
     twin_t *self = (twin_t *)algo;
-    const uint32_t group = self->trains;
+    const uint32_t group = result->trained >> TWIN_CRITICS & 1 ? TWIN_CRITICS : TWIN_ACTOR;
     if (step == 0)
         memset(self->seen, 0, sizeof self->seen);
     for (int i = 0; i < TT_LOSS_STATS; i++)
-        self->sums[group][i] = (self->seen[group] ? self->sums[group][i] : 0) + (double)stats[i];
+        self->sums[group][i] = (self->seen[group] ? self->sums[group][i] : 0) + (double)result->stats[i];
     self->seen[group]++;
-    (void)norm;
     return false;
 }
 

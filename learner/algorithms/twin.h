@@ -37,7 +37,6 @@ typedef struct {
     float *action, *noise;   /* [units][numbers] */
     float *stored;           /* [units] rows of an action column */
 
-    uint32_t trains; /* the group of the step that was described last */
     double sums[TWIN_GROUPS][TT_LOSS_STATS];
     uint32_t seen[TWIN_GROUPS];
 } twin_t;
@@ -57,7 +56,7 @@ twin_loss_t twin_describe(twin_t *self, const tt_at_t *at, uint32_t group, bool 
 
 void twin_destroy(tt_algo_t **self_p);
 const tt_opt_spec_t *twin_opt(const tt_algo_t *self, uint32_t group);
-bool twin_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm);
+bool twin_after(tt_algo_t *self, uint32_t step, const tt_result_t *result);
 
 typedef struct {
     uint32_t group, stat;

@@ -135,14 +135,15 @@ static void learn(learner_t *self, const batch_t *batch)
 static void assert_same(learner_t *card, learner_t *cpu)
 {
     learner_t *both[] = {card, cpu};
-    float stats[2][TT_LOSS_STATS + UNITS], norm[2], *params[2];
+    float stats[2][TT_LOSS_STATS + UNITS], *params[2];
+    tt_norms_t norms[2];
     for (int i = 0; i < 2; i++) {
-        assert_ok(tt_net_report(both[i]->net, both[i]->place.stream, both[i]->sums, stats[i], &norm[i]));
+        assert_ok(fixture_report(&both[i]->place, both[i]->net, both[i]->sums, stats[i], &norms[i]));
         params[i] = fixture_params(&both[i]->place, both[i]->net, 0);
     }
     assert_memory_equal(params[0], params[1], tt_net_param_count(tt_net_spec(card->net)) * sizeof(float));
     assert_memory_equal(stats[0], stats[1], sizeof stats[0]);
-    assert_memory_equal(&norm[0], &norm[1], sizeof norm[0]);
+    assert_memory_equal(norms[0].newest, norms[1].newest, sizeof *norms[0].newest);
     free(params[0]);
     free(params[1]);
 }

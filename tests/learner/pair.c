@@ -41,11 +41,11 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
     return TT_OK;
 }
 
-static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
+static bool s_after(tt_algo_t *self, uint32_t step, const tt_result_t *result)
 {
     const uint32_t trained = step % PASSES == 0 ? BASELINE : POLICY, other = BASELINE - trained;
-    TT_CHECK(norm[other] == 0); /* of who stays as it is */
-    return trained == POLICY && ppo_after(self, step / PASSES, stats, norm);
+    TT_CHECK(result->trained == 1u << trained && result->norm[other] == 0); /* of who stays as it is */
+    return trained == POLICY && ppo_after(self, step / PASSES, result);
 }
 
 const tt_algorithm_t tt_algorithm_pair = {

@@ -304,7 +304,7 @@ static void s_reports(const char *name, int metrics)
     assert_ok(s_read(algorithm, "algorithm: {}\n", &train, cfg));
     assert_ok(algorithm->create(&algo, &train, s_columns, cfg));
     assert_ok(algorithm->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}));
-    assert_false(algorithm->after(algo, 0, stats, &(float){1}));
+    assert_false(algorithm->after(algo, 0, &(tt_result_t){.trained = 1, .stats = stats, .norm = &(float){1}}));
     algorithm->metrics(algo, s_emit, &names);
     assert_int_equal(names.count, metrics);
     assert_int_equal(names.ratios, 0);

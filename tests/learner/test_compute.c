@@ -12,6 +12,7 @@
 #include "learner/algorithms/ppo_options.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
+#include "tests/learner/settled.h"
 
 enum { T = 1500, N = 4, ROWS = T * N, OBS = 4, HEADS = 3 };
 
@@ -388,18 +389,18 @@ static void s_update(tt_rnn_t rnn, uint32_t learners, float *params)
     assert_int_equal(ppo->steps(algo), 6);
     for (uint32_t step = 0; step < 6; step++) {
         tt_minibatch_t minibatch;
-        compute_result_t result;
+        tt_result_t result;
         assert_ok(ppo->minibatch(algo, &(tt_at_t){.step = step}, &minibatch));
         assert_int_equal(minibatch.rows, 2 * STEPS); /* two envs for eight shards */
         if (learners)
             s_sum(&m, &minibatch, learners, sum);
         else
             assert_ok(compute_gradients(m.compute, &minibatch, NULL, 0, SHARDS));
-        assert_ok(compute_step(m.compute, &minibatch, learners ? sum : NULL, &result));
+        assert_ok(settled_step(m.compute, &minibatch, learners ? sum : NULL, &result));
         assert_true(isfinite(result.norm[0]) && result.norm[0] > 0);
         /* one that has not changed: steps of the evaluator and sequences of a pass have the same bits */
         assert_true(step || (result.stats[PPO_OLD_KL] == 0 && result.stats[PPO_CLIPPED] == 0));
-        assert_false(ppo->after(algo, step, result.stats, result.norm));
+        assert_false(ppo->after(algo, step, &result));
     }
     assert_ok(tt_net_get(m.model.net, m.model.stream, 0, params));
     free(sum);

@@ -13,6 +13,7 @@
 #include "tests/learner/recorded.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
+#include "tests/learner/settled.h"
 
 enum { SHARDS = 2, DRAWS = 64 };
 
@@ -346,7 +347,7 @@ static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, 
     assert_int_equal(m->rows, s_rows(c));
     assert_int_equal(m->length, c->h.length);
     assert_null(m->row);
-    assert_int_equal(m->priorities, c->h.prioritized);
+    assert_false(m->ends);
     assert_ok(tt_objective_check(m->objective, tt_net_spec(c->model.net)));
     assert_ok(compute_gradients(c->compute, m, &p->units, 0, SHARDS));
     assert_ok(compute_node(c->compute, 1, &grad));
@@ -359,7 +360,7 @@ static void s_step(case_t *c, uint32_t number)
     const uint32_t *unit = s_take(c, c->h.units, sizeof *unit);
     picked_t p;
     tt_minibatch_t m;
-    compute_result_t result;
+    tt_result_t result;
     s_pick(c, unit, s_take(c, c->h.units, sizeof(float)), &p);
     at.sample = &p.sample;
     const float *grad = s_describe(c, &at, &p, &m);
@@ -368,11 +369,11 @@ static void s_step(case_t *c, uint32_t number)
     const float *expected = s_take(c, DQN_STATS + 1, sizeof(float)), *error = s_take(c, s_rows(c), sizeof(float));
     s_near("gradient", number, c->h.parameters, grad, s_take_vector(c), 1e-5);
     assert_int_equal(m.blends, follows);
-    assert_ok(compute_step(c->compute, &m, NULL, &result));
+    assert_ok(settled_step(c->compute, &m, NULL, &result));
     s_near("statistic", number, DQN_STATS, result.stats, expected, 1e-5);
     s_near("error", number, tt_net_spec(c->model.net)->ride, result.ride, error, 1e-5);
     s_near("norm", number, 1, result.norm, expected + DQN_STATS, 1e-5);
-    assert_false(c->dqn->after(c->algo, at.step, result.stats, result.norm));
+    assert_false(c->dqn->after(c->algo, at.step, &result));
     s_drop(&p);
 }
 

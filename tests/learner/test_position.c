@@ -30,10 +30,11 @@ static void test_an_update_from_end_to_end(void **state)
     position_t at = s_within(5, 2);
     assert_true(at.begun);
     assert_int_equal(at.batches_counted, 6);
-    position_step(&at, true, false);
+    position_step(&at, true);
     assert_int_equal(at.step, 1);
     assert_int_equal(at.update, 5);
-    position_step(&at, true, true);
+    position_step(&at, true);
+    position_end(&at);
     position_finish(&at, 16);
     assert_true(at.holds);
     assert_false(at.begun);
@@ -48,7 +49,8 @@ static void test_an_algorithm_may_end_before_its_plan(void **state)
 {
     (void)state;
     position_t at = s_within(0, 8);
-    position_step(&at, true, true);
+    position_step(&at, true);
+    position_end(&at);
     assert_int_equal(at.step, 8);
     assert_int_equal(at.steps, 1); /* those that were made */
     position_finish(&at, 16);
@@ -72,9 +74,9 @@ static void test_steps_of_nothing_are_not_made(void **state)
 {
     (void)state;
     position_t at = s_within(1, 3);
-    position_step(&at, true, false);
-    position_step(&at, false, false);
-    position_step(&at, true, false);
+    position_step(&at, true);
+    position_step(&at, false);
+    position_step(&at, true);
     assert_true(at.steps == 4 + 3 && at.made == 2);
     const position_mark_t mark = {.update = 5, .steps = 9, .made = 7};
     position_reset(&at);
@@ -92,7 +94,8 @@ static void test_the_greatest_lag_is_kept(void **state)
         position_plan(&at, 1);
         position_begin(&at, at.update - lag);
         assert_int_equal(at.lag_max, 2);
-        position_step(&at, true, true);
+        position_step(&at, true);
+        position_end(&at);
         position_finish(&at, 16);
     }
 }
@@ -110,7 +113,7 @@ static void test_who_joins_in_the_middle_begins_there(void **state)
     position_plan(&at, 4);
     position_begin(&at, 9);
     assert_int_equal(at.step, 3);
-    position_step(&at, true, false);
+    position_step(&at, true);
     position_finish(&at, 16);
     assert_int_equal(at.update, 10);
     assert_int_equal(at.steps, 40);
@@ -121,7 +124,7 @@ static void test_a_run_that_ends_within_an_update(void **state)
 {
     (void)state;
     position_t at = s_within(5, 2);
-    position_step(&at, true, false);
+    position_step(&at, true);
     position_uncount(&at);
     assert_true(at.begun);
     assert_int_equal(at.update, 5);
@@ -148,7 +151,7 @@ static void test_an_era_resets_all_but_its_number(void **state)
 {
     (void)state;
     position_t at = s_within(5, 2);
-    position_step(&at, true, false);
+    position_step(&at, true);
     position_reset(&at);
     assert_false(at.holds || at.begun);
     assert_int_equal(at.held_era, 3); /* until weights of another are held */
@@ -195,27 +198,27 @@ static void s_plan_within(void)
 static void s_step_between(void)
 {
     position_t at = s_between(1);
-    position_step(&at, true, false);
+    position_step(&at, true);
 }
 
 static void s_step_too_many(void)
 {
     position_t at = s_within(1, 1);
-    position_step(&at, true, false);
-    position_step(&at, true, false);
+    position_step(&at, true);
+    position_step(&at, true);
 }
 
 static void s_finish_early(void)
 {
     position_t at = s_within(1, 2);
-    position_step(&at, true, false);
+    position_step(&at, true);
     position_finish(&at, 16);
 }
 
 static void s_retract_a_step(void)
 {
     position_t at = s_within(1, 2);
-    position_step(&at, true, false);
+    position_step(&at, true);
     position_retract(&at);
 }
 
@@ -229,7 +232,7 @@ static void s_uncount_twice(void)
 static void s_fine(void)
 {
     position_t at = s_within(1, 1);
-    position_step(&at, true, false);
+    position_step(&at, true);
     position_finish(&at, 16);
 }
 

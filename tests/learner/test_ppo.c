@@ -421,6 +421,19 @@ static void test_advantages_are_normalised(void **state)
     s_teardown(&u);
 }
 
+static bool s_after(const update_t *u, uint32_t step, const float *stats)
+{
+    return s_ppo()->after(u->algo, step, &(tt_result_t){.trained = 1, .stats = stats, .norm = &(float){1}});
+}
+
+/*  Is it said of a step that it may end the update? */
+static bool s_ends(const update_t *u, uint32_t step)
+{
+    tt_minibatch_t m;
+    assert_ok(s_ppo()->minibatch(u->algo, &(tt_at_t){.step = step}, &m));
+    return m.ends;
+}
+
 /*  target_kl is looked at after a whole pass only, and depends on that step alone. */
 static void test_target_kl(void **state)
 {
@@ -429,16 +442,18 @@ static void test_target_kl(void **state)
     s_setup(&u, "algorithm: {target_kl: 0.01}\n");
     s_begin(&u, 0);
     float stats[TT_LOSS_STATS] = {[PPO_KL] = 0.02f};
-    assert_false(s_ppo()->after(u.algo, 0, stats, &(float){1}));
-    assert_false(s_ppo()->after(u.algo, 2, stats, &(float){1}));
-    assert_true(s_ppo()->after(u.algo, 3, stats, &(float){1}));
+    assert_true(!s_ends(&u, 0) && !s_ends(&u, 2) && s_ends(&u, 3));
+    assert_false(s_after(&u, 0, stats));
+    assert_false(s_after(&u, 2, stats));
+    assert_true(s_after(&u, 3, stats));
     stats[PPO_KL] = 0.005f;
-    assert_false(s_ppo()->after(u.algo, 3, stats, &(float){1}));
+    assert_false(s_after(&u, 3, stats));
     s_teardown(&u);
     s_setup(&u, "algorithm: {}\n"); /* off by default */
     s_begin(&u, 0);
     stats[PPO_KL] = 1e9f;
-    assert_false(s_ppo()->after(u.algo, 3, stats, &(float){1}));
+    assert_false(s_ends(&u, 3));
+    assert_false(s_after(&u, 3, stats));
     s_teardown(&u);
 }
 
@@ -466,14 +481,14 @@ static void test_metrics_are_means(void **state)
     s_setup(&u, "algorithm: {learning_rate: 0.25}\n");
     s_begin(&u, 0);
     const float a[TT_LOSS_STATS] = {[PPO_POLICY_LOSS] = 1, [PPO_KL] = 4}, b[TT_LOSS_STATS] = {[PPO_POLICY_LOSS] = 2};
-    s_ppo()->after(u.algo, 0, a, &(float){1});
-    s_ppo()->after(u.algo, 1, b, &(float){1});
+    s_after(&u, 0, a);
+    s_after(&u, 1, b);
     metrics_t m = {0};
     s_ppo()->metrics(u.algo, s_emit, &m);
     assert_int_equal(m.count, 8); /* of which none is V-trace's */
     assert_true(m.lr == 0.25 && m.policy == 1.5 && m.kl == 2);
     s_begin(&u, 1); /* sums start anew */
-    s_ppo()->after(u.algo, 0, b, &(float){1});
+    s_after(&u, 0, b);
     s_ppo()->metrics(u.algo, s_emit, &m);
     assert_true(m.policy == 2);
     s_teardown(&u);

@@ -12,6 +12,7 @@
 #include "tests/learner/recorded.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
+#include "tests/learner/settled.h"
 
 enum { SHARDS = 2, MEMORY = 6 };
 
@@ -218,14 +219,14 @@ static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
     const float *expected = s_take(c, PPO_STATS + 1, sizeof(float));
     const uint32_t *first = s_take(c, 1, sizeof *first);
     float *gradient = s_vector(c);
-    compute_result_t result;
+    tt_result_t result;
     assert_int_equal(m.row[0], *first);
     s_near("gradient", step, c->params, grad, gradient, 1e-5);
     free(gradient);
-    assert_ok(compute_step(c->compute, &m, NULL, &result));
+    assert_ok(settled_step(c->compute, &m, NULL, &result));
     s_near("statistic", step, PPO_STATS, result.stats, expected, 1e-5);
     s_near("norm", step, 1, &result.norm[group], expected + PPO_STATS, 1e-5);
-    assert_false(ppo->after(c->algo, step, result.stats, result.norm));
+    assert_false(ppo->after(c->algo, step, &result));
 }
 
 static void s_emit(void *ctx, const char *name, double value)

@@ -488,16 +488,20 @@ static said_t s_say(const tt_algo_t *algo)
     return said;
 }
 
-/*  A gradient step of an update. */
+static void s_after(const twin_stage_t *stage, uint32_t step, uint32_t group, const float *stats)
+{
+    const tt_result_t result = {.trained = 1u << group, .stats = stats, .norm = (float[GROUPS]){1, 1}};
+    assert_false(s_sac()->after(stage->algo, step, &result));
+}
+
+/*  A gradient step of an update: both are under way before either is told. */
 static void s_learn(twin_stage_t *stage, uint64_t total, uint32_t step, float critic, float actor)
 {
-    const float norm[GROUPS] = {1, 1};
     twin_describe_step(stage, total, step);
-    assert_false(s_sac()->after(
-        stage->algo, step, (float[TT_LOSS_STATS]){[TWIN_CRITIC_LOSS] = critic, [TWIN_Q] = critic + 1}, norm));
     twin_describe_step(stage, total + 1, step + 1);
-    assert_false(s_sac()->after(stage->algo, step + 1,
-        (float[TT_LOSS_STATS]){[SAC_ACTOR_LOSS] = actor, [SAC_ALPHA] = 0.5f, [SAC_ENTROPY] = -3}, norm));
+    s_after(stage, step, CRITICS, (float[TT_LOSS_STATS]){[TWIN_CRITIC_LOSS] = critic, [TWIN_Q] = critic + 1});
+    s_after(stage, step + 1, ACTOR,
+        (float[TT_LOSS_STATS]){[SAC_ACTOR_LOSS] = actor, [SAC_ALPHA] = 0.5f, [SAC_ENTROPY] = -3});
 }
 
 /*  Means over an update, each of the steps of its kind; before the first step there is nothing to tell. */

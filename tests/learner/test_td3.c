@@ -266,12 +266,14 @@ static said_t s_say(const tt_algo_t *algo)
 
 static void s_learn(twin_stage_t *stage, uint64_t total, uint32_t step, float loss)
 {
-    const float norm[TWIN_GROUPS] = {1, 1};
-    twin_describe_step(stage, total, step);
-    const bool critics = total % 3 != 2;
     const float of_critics[TT_LOSS_STATS] = {[TWIN_CRITIC_LOSS] = loss, [TWIN_Q] = loss + 1},
                 of_actor[TT_LOSS_STATS] = {[TD3_ACTOR_LOSS] = loss};
-    assert_false(s_td3()->after(stage->algo, step, critics ? of_critics : of_actor, norm));
+    const tt_minibatch_t m = twin_describe_step(stage, total, step);
+    const tt_result_t result = {.trained = m.train,
+        .stats = m.train == 1u << TWIN_CRITICS ? of_critics : of_actor,
+        .norm = (float[TWIN_GROUPS]){1, 1}};
+    assert_int_equal(m.train, 1u << (total % 3 == 2 ? TWIN_ACTOR : TWIN_CRITICS));
+    assert_false(s_td3()->after(stage->algo, step, &result));
 }
 
 /*  Means over an update, each of the steps of its kind; an update may have none of the actor's. */

@@ -14,6 +14,7 @@
 #include "learner/compute.h"
 #include "tests/learner/recorded.h"
 #include "tests/test.h"
+#include "tests/learner/settled.h"
 
 enum { SHARDS = 2, GROUPS = TWIN_GROUPS, SETS = 2 };
 
@@ -290,18 +291,18 @@ static void s_step(case_t *c, uint32_t number)
     const uint32_t group = number % turns == turns - 1 ? TWIN_ACTOR : TWIN_CRITICS;
     picked_t p;
     tt_minibatch_t m;
-    compute_result_t result;
+    tt_result_t result;
     s_pick(c, &p);
     const tt_at_t at = {.total = number, .step = number, .replay = c->replay, .sample = &p.sample};
     const float *grad = s_describe(c, &at, &p, c->soft || group == TWIN_CRITICS, &m);
     const float *expected = s_take(c, stats + 1, sizeof(float));
     s_near("gradient", number, c->params, grad, s_take_vector(c), 1e-5);
     assert_int_equal(m.train, 1u << group);
-    assert_ok(compute_step(c->compute, &m, NULL, &result));
+    assert_ok(settled_step(c->compute, &m, NULL, &result));
     s_near("statistic", number, stats, result.stats, expected, 1e-5);
     s_near("norm", number, 1, result.norm + group, expected + stats, 1e-5);
     assert_true(result.norm[!group] == 0);
-    assert_false(c->algorithm->after(c->algo, at.step, result.stats, result.norm));
+    assert_false(c->algorithm->after(c->algo, at.step, &result));
     s_drop(&p);
 }
 

@@ -21,6 +21,7 @@
 #include "learner/batch.h"
 #include "learner/compute.h"
 #include "learner/intake.h"
+#include "tests/learner/settled.h"
 
 #define MUST(call)                                  \
     do {                                            \
@@ -198,11 +199,11 @@ static void s_update(run_t *r, uint64_t n)
     MUST(r->algorithm->begin(r->algo, &r->current, &net));
     for (uint32_t step = 0; step < r->algorithm->steps(r->algo); step++) {
         tt_minibatch_t minibatch;
-        compute_result_t result;
+        tt_result_t result;
         MUST(r->algorithm->minibatch(r->algo, &(tt_at_t){.step = step}, &minibatch));
         MUST(compute_gradients(r->compute, &minibatch, NULL, 0, r->cfg.learner.shards));
-        MUST(compute_step(r->compute, &minibatch, NULL, &result));
-        if (r->algorithm->after(r->algo, step, result.stats, result.norm))
+        MUST(settled_step(r->compute, &minibatch, NULL, &result));
+        if (r->algorithm->after(r->algo, step, &result))
             break;
     }
     s_load_norms(r, n); /* version n, from which version n + 1 follows */

@@ -133,7 +133,7 @@ tt_minibatch_t twin_describe_step(twin_stage_t *self, uint64_t total, uint32_t s
 void twin_assert_inputs(const twin_stage_t *self, const tt_minibatch_t *m, bool actions, bool noise)
 {
     const size_t row = TWIN_NUMBERS * sizeof(float);
-    assert_true(m->rows == self->cfg.off.batch_size && !m->row && !m->length && !m->priorities);
+    assert_true(m->rows == self->cfg.off.batch_size && !m->row && !m->length && !m->ends);
     assert_int_equal(m->inputs, TWIN_INPUTS);
     assert_int_equal(m->input[TWIN_IN_ACTION].bytes, actions ? row : 0);
     assert_int_equal(m->input[TWIN_IN_NOISE].bytes, noise ? row : 0);

@@ -564,16 +564,23 @@ void fixture_grad(const place_t *place, tt_net_t *net, const rows_t *rows, size_
     assert_ok(fixture_pass(place, net, &pass, rows, NULL, grad));
 }
 
+tt_status_t fixture_report(const place_t *place, tt_net_t *net, const tt_sums_t *sums, float *stats, tt_norms_t *norms)
+{
+    TT_TRY(tt_net_report(net, place->stream, sums, stats, norms));
+    TT_TRY(tt_stream_sync(place->stream));
+    return tt_norms_check(norms);
+}
+
 tt_status_t fixture_step(const place_t *place, tt_net_t *net, tt_opt_t *opt, const float *grad, float lr, float *norm)
 {
     tt_sums_t *sums = NULL;
-    float norms[TT_TOWERS_MAX] = {0};
+    tt_norms_t norms;
     assert_ok(tt_sums_new(&sums, net, 1));
     assert_ok(tt_sums_put(sums, place->stream, grad));
     assert_ok(tt_opt_step(opt, place->stream, sums, lr));
-    const tt_status_t status = tt_net_report(net, place->stream, sums, NULL, norms);
+    const tt_status_t status = fixture_report(place, net, sums, NULL, &norms);
     if (status == TT_OK && norm)
-        *norm = norms[opt->group];
+        *norm = norms.newest[opt->group];
     tt_sums_destroy(&sums);
     return status;
 }

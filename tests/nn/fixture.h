@@ -69,6 +69,8 @@ tt_status_t fixture_pass(
 tt_objective_t fixture_objective(const tt_net_spec_t *spec);
 void fixture_grad(const place_t *place, tt_net_t *net, const rows_t *rows, size_t first, size_t count, float *grad);
 
+/*  What steps came to; waits. TT_INVALID: one of them could not be taken. */
+tt_status_t fixture_report(const place_t *place, tt_net_t *net, const tt_sums_t *sums, float *stats, tt_norms_t *norms);
 /*  One step with a gradient from the host; norm (may be NULL): of the optimiser's group. */
 tt_status_t fixture_step(const place_t *place, tt_net_t *net, tt_opt_t *opt, const float *grad, float lr, float *norm);
 

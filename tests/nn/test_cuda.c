@@ -54,7 +54,9 @@ static void step(const place_t *place, tt_net_t *net, const tt_opt_spec_t *kind,
     assert_ok(tt_opt_new(&opt, net, 0, kind));
     for (int i = 0; i < 2; i++)
         assert_ok(tt_opt_step(opt, place->stream, sums, 0.01f));
-    assert_ok(tt_net_report(net, place->stream, sums, trace->report + TT_TOWERS_MAX, trace->report));
+    tt_norms_t norms;
+    assert_ok(fixture_report(place, net, sums, trace->report + TT_TOWERS_MAX, &norms));
+    memcpy(trace->report, norms.newest, tt_net_groups(spec) * sizeof *norms.newest);
     assert_ok(tt_opt_get(opt, place->stream, trace->state));
     tt_opt_destroy(&opt);
 }

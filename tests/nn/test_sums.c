@@ -279,7 +279,8 @@ static void test_a_sum_that_was_put(void **state)
     world_t world;
     const size_t count = tt_net_grad_count(&s_spec), at = tt_net_stats_offset(&s_spec);
     s_open(&world, 1, 4);
-    float *sum = tt_array0(count, sizeof *sum), stats[TT_LOSS_STATS], norm = 0;
+    float *sum = tt_array0(count, sizeof *sum), stats[TT_LOSS_STATS];
+    tt_norms_t norms;
     sum[0] = 3;
     sum[1] = 4;
     sum[at + 5] = 7;
@@ -290,8 +291,8 @@ static void test_a_sum_that_was_put(void **state)
     s_compute(&world, ROWS, 0, 2);
     assert_ok(tt_sums_put(world.sums, world.place.stream, sum));
     assert_ok(tt_opt_step(opt, world.place.stream, world.sums, 0.5f));
-    assert_ok(tt_net_report(world.net, world.place.stream, world.sums, stats, &norm));
-    assert_true(norm == 5 && stats[5] == 7 && stats[0] == 0);
+    assert_ok(fixture_report(&world.place, world.net, world.sums, stats, &norms));
+    assert_true(norms.newest[0] == 5 && stats[5] == 7 && stats[0] == 0);
     assert_memory_equal(s_node(&world, 1), sum, count * sizeof *sum);
     float *after = fixture_params(&world.place, world.net, 0);
     assert_true(after[0] == before[0] - 1.5f && after[1] == before[1] - 2.0f && after[2] == before[2]);
@@ -328,7 +329,7 @@ static void s_train_the_actor(world_t *world, tt_opt_t *critic, uint32_t rows, b
 {
     const tt_objective_t actor = {
         .name = "actor's distance", .stages = 1, .stage = {{.tower = 0, .grad = true}}, .loss = s_actor_loss};
-    float norm[2] = {0};
+    tt_norms_t norms;
     s_compute(world, rows, 0, 4);
     tt_pass_t pass = s_pass(world, rows);
     pass.objective = &actor;
@@ -338,8 +339,8 @@ static void s_train_the_actor(world_t *world, tt_opt_t *critic, uint32_t rows, b
     if (!critic)
         return;
     assert_ok(tt_opt_step(critic, world->place.stream, world->sums, 0.5f));
-    assert_ok(tt_net_report(world->net, world->place.stream, world->sums, NULL, norm));
-    assert_true(norm[1] == 0);
+    assert_ok(fixture_report(&world->place, world->net, world->sums, NULL, &norms));
+    assert_true(norms.newest[1] == 0);
 }
 
 /*  In a group of its own, or in the actor's; shards by themselves, and all in one block. */

@@ -68,17 +68,13 @@ tt_status_t cpu_step(const tt_work_t *work)
 tt_status_t cpu_report(const tt_work_t *work)
 {
     const tt_net_t *net = work->report.net;
-    const uint64_t bad_step = net->norms->bad_step;
-    if (bad_step) {
-        net->norms->bad_step = 0;
-        return tt_err(TT_INVALID, "optimiser step %llu: the gradient's norm is %g; the loss has diverged",
-            (unsigned long long)bad_step, (double)net->norms->bad);
-    }
     if (work->report.stats)
         memcpy(work->report.stats, work->report.sums->root + tt_net_stats_offset(&net->spec),
             (TT_LOSS_STATS + net->spec.ride) * sizeof(float));
-    if (work->report.norm)
-        memcpy(work->report.norm, net->norms->newest, tt_net_groups(&net->spec) * sizeof(float));
+    if (work->report.norms) {
+        *work->report.norms = *net->norms;
+        net->norms->bad_step = 0;
+    }
     return TT_OK;
 }
 

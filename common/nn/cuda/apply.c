@@ -115,21 +115,19 @@ tt_status_t cuda_blend_sets(const tt_work_t *work)
     return cuda_noise_refresh(net, work->blend.to, work->blend.groups);
 }
 
-/*  The norms come first, so that a step that could not be taken is seen before anything is handed over; then they are forgotten. */
+static tt_status_t s_report_norms(cuda_stream_t *stream, const tt_net_t *net, tt_norms_t *to)
+{
+    cuda_device_t *device = (cuda_device_t *)net->device;
+    TT_TRY(cuda_down(stream, to, net->norms, sizeof *to));
+    return cuda_said(
+        device, cudaMemsetAsync(&net->norms->bad_step, 0, sizeof net->norms->bad_step, device->work), "zeros");
+}
+
 tt_status_t cuda_report(cuda_stream_t *stream, const tt_work_t *work)
 {
     const tt_net_t *net = work->report.net;
-    cuda_device_t *device = (cuda_device_t *)net->device;
-    void *norms = NULL;
-    TT_TRY(cuda_fetch(device, net->norms, sizeof *net->norms, &norms));
-    TT_TRY(cuda_said(
-        device, cudaMemsetAsync(&net->norms->bad_step, 0, sizeof net->norms->bad_step, device->work), "zeros"));
-    cuda_land(device, &(cuda_land_t){.stream = stream,
-                          .from = norms,
-                          .to = work->report.norm,
-                          .bytes = tt_net_groups(&net->spec) * sizeof(float),
-                          .norms = norms,
-                          .more = work->report.stats != NULL});
+    if (work->report.norms)
+        TT_TRY(s_report_norms(stream, net, work->report.norms));
     if (!work->report.stats)
         return TT_OK;
     return cuda_down(stream, work->report.stats, work->report.sums->root + tt_net_stats_offset(&net->spec),

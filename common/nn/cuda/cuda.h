@@ -60,15 +60,10 @@ struct cuda_stream {
     char text[512];
 };
 
-/*  Of a network's norms nothing is handed over if a step could not be taken. */
 struct cuda_land {
-    cuda_stream_t *stream;
-    const void *from; /* pinned                                        */
-    void *to;         /* the host's; NULL: nobody wants it              */
+    const void *from; /* pinned     */
+    void *to;         /* the host's */
     size_t bytes;
-    const tt_norms_t
-        *norms;    /* not NULL: in pinned memory, looked at first; what follows of this report is not handed over */
-    uint32_t more; /* so many that follow belong to it        */
 };
 
 extern const tt_backend_ops_t cuda_backend;

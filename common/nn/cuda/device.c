@@ -222,27 +222,13 @@ static void s_note(cuda_stream_t *stream, tt_status_t status)
     snprintf(stream->text, sizeof stream->text, "%s", tt_err_text());
 }
 
-/*  A report of a step that could not be taken hands over nothing else. */
-static uint32_t s_hand_over(const cuda_land_t *land)
-{
-    const tt_norms_t *norms = land->norms;
-    if (norms && norms->bad_step) {
-        s_note(land->stream, tt_err(TT_INVALID, "optimiser step %llu: the gradient's norm is %g; the loss has diverged",
-                                 (unsigned long long)norms->bad_step, (double)norms->bad));
-        return 1 + land->more;
-    }
-    if (land->to)
-        memcpy(land->to, land->from, land->bytes);
-    return 1;
-}
-
 /*  Wait, hand over what landed, and free the staging. */
 static tt_status_t s_finish(cuda_device_t *self)
 {
     const tt_status_t status =
         self->lost ? s_lost(self) : cuda_said(self, cudaStreamSynchronize(self->work), "its work");
-    for (uint32_t i = 0; status == TT_OK && i < self->lands;)
-        i += s_hand_over(&self->land[i]);
+    for (uint32_t i = 0; status == TT_OK && i < self->lands; i++)
+        memcpy(self->land[i].to, self->land[i].from, self->land[i].bytes);
     for (cuda_stream_t *stream = self->streams; status != TT_OK && stream; stream = stream->next)
         s_note(stream, status);
     self->lands = 0;

@@ -36,7 +36,7 @@ static tt_status_t s_forward_again(forward_t *self)
 }
 
 /*  All that was asked for in one copy: heads lie side by side. */
-static tt_status_t s_hand_out(cuda_stream_t *stream, const tt_work_t *work, const cuda_flow_t *flow, size_t at)
+static tt_status_t s_hand_out(const tt_work_t *work, const cuda_flow_t *flow, size_t at)
 {
     const char *first = NULL, *end = NULL;
     void *stage = NULL;
@@ -53,8 +53,7 @@ static tt_status_t s_hand_out(cuda_stream_t *stream, const tt_work_t *work, cons
     for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
         const size_t outs = flow->net->tower[t].outs;
         if (work->forward.out[t])
-            cuda_land(flow->device, &(cuda_land_t){.stream = stream,
-                                        .from = (char *)stage + ((const char *)flow->heads[t] - first),
+            cuda_land(flow->device, &(cuda_land_t){.from = (char *)stage + ((const char *)flow->heads[t] - first),
                                         .to = work->forward.out[t] + at * outs,
                                         .bytes = flow->rows * outs * sizeof(float)});
     }
@@ -103,7 +102,7 @@ static tt_status_t s_forward_rows(cuda_stream_t *stream, const tt_work_t *work, 
             self.job.towers |= self.flow.net->tower[t].chain;
     TT_TRY(work->forward.again ? s_forward_again(&self) : s_launch_forward(&self));
     TT_TRY(s_carry_out(stream, &self.flow, work, at));
-    return s_hand_out(stream, work, &self.flow, at);
+    return s_hand_out(work, &self.flow, at);
 }
 
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work)

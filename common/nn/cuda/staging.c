@@ -79,6 +79,6 @@ tt_status_t cuda_down(cuda_stream_t *stream, void *to, const void *from, size_t 
     if (bytes == 0)
         return TT_OK;
     TT_TRY(cuda_fetch(self, from, bytes, &stage));
-    cuda_land(self, &(cuda_land_t){.stream = stream, .from = stage, .to = to, .bytes = bytes});
+    cuda_land(self, &(cuda_land_t){.from = stage, .to = to, .bytes = bytes});
     return TT_OK;
 }

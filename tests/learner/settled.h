@@ -1,0 +1,18 @@
+/*  settled - optimiser steps that are waited for one by one. */
+#pragma once
+#include "learner/compute.h"
+
+static inline tt_status_t settled_take(void *ctx, tt_status_t taken, float rate, const tt_result_t *result)
+{
+    (void)rate;
+    *(tt_result_t *)ctx = *result;
+    return taken;
+}
+
+/*  compute_step, and what came of it: borrowed until the next. */
+static inline tt_status_t settled_step(
+    compute_t *compute, const tt_minibatch_t *minibatch, const float *sum, tt_result_t *out)
+{
+    TT_TRY(compute_step(compute, minibatch, sum));
+    return results_settle(compute_results(compute), settled_take, out);
+}
