@@ -153,7 +153,8 @@ static void nobody_waits_between_steps(void **state)
     assert_int_equal(simt_count().waits, before.waits + 1);
     assert_int_equal(card->told, STEPS);
     assert_memory_equal(card->said, cpu->said, sizeof cpu->said);
-    float *params[] = {fixture_params(&card->place, card->model.net, 0), fixture_params(&cpu->place, cpu->model.net, 0)};
+    float *params[] = {
+        fixture_params(&card->place, card->model.net, 0), fixture_params(&cpu->place, cpu->model.net, 0)};
     assert_memory_equal(params[0], params[1], tt_net_param_count(tt_net_spec(cpu->model.net)) * sizeof(float));
     free(params[0]);
     free(params[1]);
