@@ -3,6 +3,7 @@
 #include <string.h>
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "learner/steps.h"
 #include "learner/walk.h"
 
 enum { BATCH_ROWS = TT_ROWS_FINAL + 1, PIECE_ROWS = 1024, PIECE_NS = 20000000 };
@@ -176,37 +177,24 @@ static tt_status_t s_forward_span(const compute_t *self, const span_t *span, flo
     return TT_OK;
 }
 
-/*  Where an episode begins nothing is carried into it. */
-static void s_forget(const compute_t *self, uint32_t env)
-{
-    memset(self->now + (size_t)env * self->carries, 0, self->carries * sizeof *self->now);
-}
-
-/*  One step of all envs; k: the first of the finals that are not behind it, and the first that comes after it. */
-static tt_status_t s_step(const compute_t *self, uint32_t t, uint32_t *k, float *const *out)
-{
-    const tt_batch_t *batch = self->batch;
-    const size_t N = batch->N, bytes = self->carries * sizeof *self->now;
-    for (uint32_t env = 0; env < N; env++)
-        if (batch->begins[t * N + env])
-            s_forget(self, env);
-    TT_TRY(s_forward_span(self, &(span_t){TT_ROWS_OBS, t * N, N, self->now, self->now}, out));
-    for (; *k < batch->finals && batch->final_row[*k] < (t + 1) * N; ++*k)
-        memcpy(self->final + (size_t)*k * self->carries, self->now + batch->final_row[*k] % N * self->carries, bytes);
-    return TT_OK;
-}
-
 /*  A recurrent network goes through the batch as its envs did. What an episode was cut at is read with what its last step left. */
 static tt_status_t s_forward_steps(compute_t *self, float *const *out)
 {
     const tt_batch_t *batch = self->batch;
-    const size_t N = batch->N, last = (batch->T - 1) * N;
-    memcpy(self->now, self->into, N * self->carries * sizeof *self->now);
-    for (uint32_t t = 0, k = 0; t < batch->T; t++)
-        TT_TRY(s_step(self, t, &k, out));
-    for (uint32_t env = 0; env < N; env++)
+    const size_t last = (size_t)(batch->T - 1) * batch->N;
+    const tt_walk_t steps = {.apart = batch->N,
+        .rows = batch->N,
+        .steps = batch->T,
+        .begins = batch->begins,
+        .in = self->into,
+        .left = self->now,
+        .keeps = batch->finals,
+        .keep = batch->final_row,
+        .kept = self->final};
+    TT_TRY(steps_run(self->model, 0, self->rows[TT_ROWS_OBS], &steps, out, self->progress));
+    for (uint32_t env = 0; env < batch->N; env++)
         if (batch->terminated[last + env] || batch->truncated[last + env])
-            s_forget(self, env);
+            memset(self->now + (size_t)env * self->carries, 0, self->carries * sizeof *self->now);
     self->stepped = true;
     return TT_OK;
 }

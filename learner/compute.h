@@ -26,7 +26,7 @@ void compute_destroy(compute_t **self_p);
 
 /*  A batch comes: its rows go to the device, and the inputs of its first minibatch will be those of all. */
 tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch);
-/*  The network over the rows of that batch, a piece at a time; a recurrent one a step at a time, and of all towers that recur with
+/*  The network over the rows of that batch, a piece at a time; a recurrent one some steps at a time, and of all towers that recur with
  *  TT_ROWS_OBS. */
 tt_evaluator_t compute_evaluator(compute_t *self, tt_progress_t progress);
 

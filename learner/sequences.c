@@ -56,16 +56,16 @@ static void s_mark_finals(sequences_t *self, const replay_sample_t *sample)
         }
 }
 
-static void s_add_final(sequences_t *self, uint32_t at, uint64_t row)
+static void s_add_final(sequences_t *self, uint32_t k, uint32_t unit, uint64_t row)
 {
     if (self->finals == self->final_room) {
         self->final_room = 2 * self->final_room + 16;
         self->final_at = tt_realloc(self->final_at, tt_mul(self->final_room, sizeof *self->final_at));
         self->final = tt_realloc(self->final, tt_mul(self->final_room, sizeof *self->final));
     }
-    self->final_at[self->finals] = at;
+    self->final_at[self->finals] = sequences_at(self, k, unit);
     self->final[self->finals++] = row;
-    self->final_of[at] = self->finals;
+    self->final_of[(size_t)k * self->units + unit] = self->finals;
 }
 
 /*  In the order of frames, and of units: a walk comes by them in that order. */
@@ -75,7 +75,7 @@ static void s_list_finals(sequences_t *self, const replay_sample_t *sample)
     for (uint32_t k = 0; k < self->frames; k++)
         for (uint32_t u = self->lo; u < self->hi; u++)
             if (self->final_of[(size_t)k * self->units + u])
-                s_add_final(self, k * self->units + u, sample->unit[u] + (uint64_t)k * self->envs);
+                s_add_final(self, k, u, sample->unit[u] + (uint64_t)k * self->envs);
 }
 
 static void s_find_next(sequences_t *self, const replay_sample_t *sample)

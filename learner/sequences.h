@@ -18,7 +18,7 @@ typedef struct {
     float *carry;           /* [units][carries] into frame 0                              */
     uint32_t *next;         /* [length][units] the row of the table where a return goes on */
     uint32_t finals;
-    uint32_t *final_at;  /* [finals] frame * units + position, ascending            */
+    uint32_t *final_at;  /* [finals] the row of the table that it follows, in the order of frames */
     uint64_t *final;     /* [finals] the row of the replay whose final it is        */
     uint32_t *final_of;  /* [frames][units] scratch: its number and one more; 0: none */
     uint32_t final_room; /* of final and final_at                                 */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "learner/steps.h"
 
 typedef struct {
     float *at;
@@ -73,63 +74,72 @@ static size_t s_outs(const run_t *run, uint32_t tower)
 
 /* ---- forward -------------------------------------------------------------------------------------------------------- */
 
-/*  Rows of the table; heads: whether they are wanted, of the run's towers. */
-static tt_status_t s_forward(const run_t *run, size_t first, size_t rows, const tt_carry_t *carry, bool heads)
+/*  Heads of the run's towers, for rows from `first` of the table on. */
+static void s_wanted(const run_t *run, size_t first, float **out)
 {
-    const model_t *model = run->walk->model;
-    float *out[TT_TOWERS_MAX] = {NULL};
-    for (uint32_t t = 0; heads && run->towers >> t; t++)
+    memset(out, 0, TT_TOWERS_MAX * sizeof *out);
+    for (uint32_t t = 0; run->towers >> t; t++)
         if (run->towers >> t & 1)
             out[t] = run->walk->out[t].at + first * s_outs(run, t);
-    TT_TRY(tt_net_forward_from(model->net, model->stream, run->set, run->obs, first, rows, carry, out));
-    return tt_stream_sync(model->stream);
 }
 
-/*  What the steps leave that a final follows. */
-static void s_keep_finals(run_t *run, uint32_t k)
+/*  Frames lo .. hi - 1, whose blocks are neighbours, on from where the walk is; heads: whether they are wanted. */
+static tt_status_t s_steps(run_t *run, uint32_t lo, uint32_t hi, bool heads)
 {
     const sequences_t *of = run->of;
     walk_t *walk = run->walk;
-    const size_t carries = walk->carries;
-    for (; run->k < of->finals && of->final_at[run->k] / of->units == k; run->k++)
-        memcpy(walk->final.at + run->k * carries, walk->now.at + of->final_at[run->k] % of->units * carries,
-            carries * sizeof(float));
+    const size_t first = sequences_at(of, lo, of->lo);
+    float *own = walk->now.at + of->lo * walk->carries, *out[TT_TOWERS_MAX] = {NULL};
+    uint32_t k = run->k;
+    while (k < of->finals && of->final_at[k] - first < (hi - lo) * of->units)
+        k++;
+    const tt_walk_t steps = {.first = first,
+        .apart = of->units,
+        .rows = of->hi - of->lo,
+        .steps = hi - lo,
+        .begins = of->begins + first,
+        .in = own,
+        .left = own,
+        .keeps = k - run->k,
+        .keep = of->final_at + run->k,
+        .kept = walk->final.at + run->k * walk->carries};
+    if (lo == hi || of->lo == of->hi)
+        return TT_OK;
+    if (heads)
+        s_wanted(run, first, out);
+    run->k = k;
+    return steps_run(walk->model, run->set, run->obs, &steps, out, run->progress);
 }
 
-/*  Frame k of all units. What a return goes on from lies behind the burn-in. */
-static tt_status_t s_step(run_t *run, uint32_t k)
+/*  What episodes were cut at, with what their last steps left. */
+static tt_status_t s_finals(const run_t *run)
 {
     const sequences_t *of = run->of;
-    float *now = run->walk->now.at;
-    const size_t carries = run->walk->carries, first = sequences_at(of, k, of->lo);
-    for (uint32_t u = of->lo; u < of->hi; u++)
-        if (of->begins[sequences_at(of, k, u)])
-            memset(now + u * carries, 0, carries * sizeof *now);
-    float *own = now + of->lo * carries;
-    TT_TRY(s_forward(run, first, of->hi - of->lo, &(tt_carry_t){own, own}, k > of->burn));
-    s_keep_finals(run, k);
-    tt_progress(run->progress);
-    return TT_OK;
+    const model_t *model = run->walk->model;
+    const tt_carry_t carry = {.in = run->walk->final.at};
+    float *out[TT_TOWERS_MAX];
+    s_wanted(run, sequences_rows(of), out);
+    TT_TRY(tt_net_forward_from(
+        model->net, model->stream, run->set, run->obs, sequences_rows(of), of->finals, &carry, out));
+    return tt_stream_sync(model->stream);
 }
 
-/*  One set over all frames, or as far as somebody reads it. */
+/*  One set over all frames, or as far as somebody reads it. What a return goes on from lies behind the burn-in. */
 static tt_status_t s_walk_set(run_t *run)
 {
     const sequences_t *of = run->of;
     walk_t *walk = run->walk;
     const size_t carried = of->units * walk->carries * sizeof(float);
-    const uint32_t frames = run->towers ? of->frames : of->burn;
     memcpy(walk->now.at, of->carry, carried);
     run->k = 0;
-    for (uint32_t k = 0; k <= frames; k++) {
-        if (k == of->burn && run->set == 0)
-            memcpy(walk->into.at, walk->now.at, carried);
-        if (k < frames)
-            TT_TRY(s_step(run, k));
-    }
-    return run->towers && of->finals
-               ? s_forward(run, sequences_rows(of), of->finals, &(tt_carry_t){.in = walk->final.at}, true)
-               : TT_OK;
+    TT_TRY(s_steps(run, 0, of->burn, false));
+    if (run->set == 0)
+        memcpy(walk->into.at, walk->now.at, carried);
+    if (!run->towers)
+        return TT_OK;
+    TT_TRY(s_steps(run, of->burn, of->burn + of->length, true));
+    TT_TRY(s_steps(run, of->burn + of->length, of->frames, true));
+    return of->finals ? s_finals(run) : TT_OK;
 }
 
 /* ---- what came of it ------------------------------------------------------------------------------------------------ */

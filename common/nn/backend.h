@@ -86,6 +86,7 @@ typedef enum {
     TT_WORK_BLEND,     /*                                                                   */
     TT_WORK_NOISE,     /* of noisy layers of a set                                          */
     TT_WORK_FORWARD,   /*                                                                   */
+    TT_WORK_WALK,      /* of a recurrent network                                            */
     TT_WORK_COMPUTE,   /* late error: a row number that a table of the pass does not have   */
     TT_WORK_NODE,      /*                                                                   */
     TT_WORK_SUM,       /* node 1 comes from elsewhere                                       */
@@ -146,6 +147,13 @@ typedef struct {
             tt_carry_t carry; /* NULL, NULL where nothing recurs */
             float *out[TT_TOWERS_MAX];
         } forward;
+        struct {
+            tt_net_t *net;
+            uint32_t set;
+            const tt_table_t *obs;
+            tt_walk_t of; /* what it names is the caller's */
+            float *out[TT_TOWERS_MAX];
+        } walk;
         struct {
             tt_sums_t *sums;
             const tt_pass_t *pass; /* of the call: a device that does it later copies it and its params */

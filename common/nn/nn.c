@@ -167,6 +167,37 @@ tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t se
     return s_forward(stream, &work, carry, out);
 }
 
+/*  Is that part of the table? */
+static tt_status_t s_check_steps(const tt_walk_t *steps, const tt_table_t *obs)
+{
+    TT_CHECK(steps->rows <= steps->apart);
+    const size_t room = obs->count < steps->first ? 0 : obs->count - steps->first;
+    if (steps->rows > room || steps->steps - 1 > (room - steps->rows) / steps->apart)
+        return tt_err(TT_INVALID, "network: %u steps of %u rows, %zu apart from row %zu on, of a table of %zu",
+            steps->steps, steps->rows, steps->apart, steps->first, obs->count);
+    for (uint32_t i = 0; i < steps->keeps; i++) {
+        const size_t at = steps->keep[i] - steps->first;
+        TT_CHECK(steps->keep[i] >= steps->first && at / steps->apart < steps->steps &&
+                 at % steps->apart < steps->rows && (!i || steps->keep[i] > steps->keep[i - 1]));
+    }
+    return TT_OK;
+}
+
+tt_status_t tt_net_walk(
+    tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, const tt_walk_t *steps, float *const *out)
+{
+    tt_work_t work = {.kind = TT_WORK_WALK, .walk = {.net = self, .set = set, .obs = obs, .of = *steps}};
+    const size_t row = tt_net_row_bytes(&self->spec);
+    const bool recurs = tt_net_carry(&self->spec) > 0;
+    TT_CHECK(set < self->sets && recurs && obs->bytes == row && steps->rows && steps->steps);
+    TT_TRY(s_check_steps(steps, obs));
+    for (uint32_t t = 0; t < self->spec.towers; t++) {
+        work.walk.out[t] = self->spec.tower[t].out ? out[t] : NULL;
+        TT_CHECK(!work.walk.out[t] || !self->spec.tower[t].action); /* there is none here */
+    }
+    return self->device->ops->queue(stream, &work);
+}
+
 tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, tt_norms_t *norms)
 {
     if (stats && !sums->whole)

@@ -312,6 +312,24 @@ tt_status_t tt_net_forward(tt_net_t *self, tt_stream_t *stream, uint32_t set, co
 tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t first,
     size_t rows, const tt_carry_t *carry, float *const *out);
 
+/*  Steps of a recurrent network, `rows` sequences side by side: row r of step k is the table's row first + k apart + r. Arrays of [rows][C] are as
+ *  tt_carry_t has them. */
+typedef struct {
+    size_t first, apart;
+    uint32_t rows, steps;  /* rows <= apart                                                        */
+    const uint8_t *begins; /* [steps][apart]: not 0, an episode begins with the row: nothing is carried into it */
+    const float *in;       /* [rows][C] carried into the first step                                */
+    float *left;           /* [rows][C] carried out of the last; may be `in`                       */
+    uint32_t keeps;
+    const uint32_t *keep; /* [keeps] of these rows, by the table's numbers, ascending ...         */
+    float *kept;          /* ... [keeps][C] what each carries on                                   */
+} tt_walk_t;
+
+/*  As tt_net_forward_from, of all steps in their order, and nobody has to wait between two of them. Fills out[t] + k apart + r, [A] each. What
+ *  *steps names is borrowed until the sync. */
+tt_status_t tt_net_walk(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs,
+    const tt_walk_t *steps, float *const *out);
+
 /* ---- objectives ------------------------------------------------------------------------------------------------ */
 
 /*  Which observation of a row a forward reads: the row's own, or the one from which its return goes on. */

@@ -163,8 +163,41 @@ static void nobody_waits_between_steps(void **state)
     free_learner(cpu);
 }
 
+/*  Steps of a network that remembers, whose evaluation and burn-in they are. */
+static void nobody_waits_within_a_walk(void **state)
+{
+    (void)state;
+    enum { ROWS = 3, LENGTH = 7, UNITS_OF_IT = 8 };
+    const tt_net_spec_t spec = {.obs = OBS,
+        .towers = 2,
+        .tower = {{.name = "lstm", .kind = TT_TOWER_LSTM, .hidden_count = 1, .hidden = {UNITS_OF_IT}},
+            {.name = "q", .from = 1, .out = CHOICES}}};
+    float obs[LENGTH * ROWS * OBS], carry[ROWS * 2 * UNITS_OF_IT] = {0}, heads[LENGTH * ROWS * CHOICES];
+    const uint8_t begins[LENGTH * ROWS] = {[4] = 1};
+    float *const out[] = {NULL, heads};
+    place_t place;
+    tt_table_t *table = NULL;
+    assert_ok(cuda_backend.open(&place.device, 0, 1));
+    assert_ok(tt_stream_new(&place.stream, place.device));
+    tt_net_t *net = fixture_net(&place, &spec);
+    draw_numbers(901, obs, LENGTH * ROWS * OBS);
+    assert_ok(tt_table_new(&table, place.device, tt_net_row_bytes(&spec)));
+    assert_ok(tt_table_put(table, place.stream, obs, LENGTH * ROWS));
+    const tt_walk_t walk = {.apart = ROWS, .rows = ROWS, .steps = LENGTH, .begins = begins, .in = carry, .left = carry};
+    for (int turn = 0; turn < 2; turn++) { /* the first makes what is made once */
+        const simt_count_t before = simt_count();
+        assert_ok(tt_net_walk(net, place.stream, 0, table, &walk, out));
+        assert_true(!turn || simt_count().waits == before.waits);
+        assert_ok(tt_stream_sync(place.stream));
+    }
+    tt_table_destroy(&table);
+    tt_net_destroy(&net);
+    fixture_close(&place);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nobody_waits_between_steps)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_waits_between_steps), cmocka_unit_test(nobody_waits_within_a_walk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

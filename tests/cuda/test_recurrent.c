@@ -242,6 +242,30 @@ static void s_back(case_t *self, const unit_t *at, uint32_t t)
 
 /* ---- tests ----------------------------------------------------------------------------------------------------------- */
 
+/*  What every second row carries on, the last one first. */
+static void s_check_kept(const case_t *self, const cuda_cells_t *there)
+{
+    const cuda_cells_t *cells = &self->cells;
+    const uint32_t count = (uint32_t)(self->rows + 1) / 2, C = self->of.carry_floats;
+    uint32_t *row = tt_array0(count, sizeof *row);
+    float *here = tt_array0((size_t)count * C, sizeof *here);
+    for (size_t i = 0; i < (size_t)count * C; i++)
+        here[i] = 7; /* between towers nothing is written */
+    const cuda_keep_t keep = {count, NULL, card_put(here, (size_t)count * C), C};
+    for (uint32_t i = 0; i < count; i++) {
+        float *to = here + (size_t)i * C + cells->carry_at;
+        row[i] = (uint32_t)(self->rows - 1) / 2 * 2 - 2 * i;
+        memcpy(to, cells->h + row[i] * self->H, self->H * sizeof *to);
+        if (cells->lstm)
+            memcpy(to + self->H, cells->c + row[i] * self->H, self->H * sizeof *to);
+    }
+    cuda_cells_keep(card_stream(), there, &(cuda_keep_t){count, card_put_u32(row, count), keep.to, C});
+    card_assert(here, keep.to, (size_t)count * C, "kept");
+    cuda_cells_keep(card_stream(), there, &(cuda_keep_t){0, NULL, NULL, C});
+    free(row);
+    free(here);
+}
+
 static void s_try(uint32_t seed, bool alone)
 {
     case_t self = s_case(seed, alone);
@@ -254,6 +278,7 @@ static void s_try(uint32_t seed, bool alone)
         s_each(&self, t, s_step);
     }
     s_compare(&self, &there);
+    s_check_kept(&self, &there);
     for (uint32_t t = self.of.length; t-- > 0;) {
         cuda_cells_back(card_stream(), &self.of, &there, t);
         s_each(&self, t, s_back);

@@ -234,3 +234,125 @@ float *recurrent_stepped(recurrent_t *self, uint32_t set)
     free(carry);
     return heads;
 }
+
+/* ---- walks ---------------------------------------------------------------------------------------------------------- */
+
+enum { BEFORE = 5, BETWEEN = 2, EVERY = 3 };
+
+/*  A walk, and where its results go. */
+typedef struct {
+    const place_t *place;
+    tt_net_t *net;
+    tt_table_t *table;
+    tt_walk_t of;
+    float *head[TT_TOWERS_MAX]; /* [steps][apart][A] */
+} walked_t;
+
+static size_t table_rows(const tt_walk_t *of)
+{
+    return of->first + of->steps * of->apart + BEFORE;
+}
+
+static void open_walk(walked_t *self, const tt_net_spec_t *spec, const recurrent_walk_t *walk, rows_t *rows)
+{
+    const size_t C = tt_net_carry(spec);
+    tt_walk_t *of = &self->of;
+    *of = (tt_walk_t){.first = BEFORE, .apart = walk->rows + BETWEEN, .rows = walk->rows, .steps = walk->steps};
+    *rows = fixture_rows(spec, table_rows(of));
+    self->net = fixture_net(self->place, spec);
+    assert_ok(tt_table_new(&self->table, self->place->device, tt_net_row_bytes(spec)));
+    assert_ok(tt_table_put(self->table, self->place->stream, rows->table, table_rows(of)));
+    uint8_t *begins = tt_array0(of->steps * of->apart, sizeof *begins);
+    for (size_t i = 0; i < of->steps * of->apart; i++)
+        begins[i] = i % 7 == 3;
+    float *in = tt_array0(of->rows * C, sizeof *in);
+    for (size_t i = 0; i < of->rows * C; i++)
+        in[i] = fixture_number(77, i);
+    uint32_t *keep = tt_array0((size_t)of->steps * of->rows, sizeof *keep);
+    for (uint32_t k = 0; k < of->steps; k++)
+        for (uint32_t r = 0; r < of->rows; r++)
+            if ((k * of->rows + r) % EVERY == 1)
+                keep[of->keeps++] = (uint32_t)(of->first + k * of->apart + r);
+    of->begins = begins;
+    of->in = in;
+    of->left = walk->in_place ? in : tt_array0(of->rows * C, sizeof *in);
+    of->keep = keep;
+    of->kept = tt_array0((of->keeps + 1) * C, sizeof *in);
+    for (uint32_t t = 0; t < spec->towers; t++)
+        if (spec->tower[t].out)
+            self->head[t] = tt_array0(of->steps * of->apart * spec->tower[t].out, sizeof *in);
+}
+
+static void close_walk(walked_t *self, const recurrent_walk_t *walk)
+{
+    tt_table_destroy(&self->table);
+    tt_net_destroy(&self->net);
+    free((void *)(uintptr_t)self->of.begins);
+    free((void *)(uintptr_t)self->of.keep);
+    if (!walk->in_place)
+        free((void *)(uintptr_t)self->of.in);
+    free(self->of.left);
+    free(self->of.kept);
+    for (uint32_t t = 0; t < TT_TOWERS_MAX; t++)
+        free(self->head[t]);
+}
+
+/*  As whoever acts would go through them. */
+static void walk_by_hand(const walked_t *self)
+{
+    const tt_walk_t *of = &self->of;
+    const tt_net_spec_t *spec = tt_net_spec(self->net);
+    const size_t C = tt_net_carry(spec);
+    memmove(of->left, of->in, of->rows * C * sizeof *of->in);
+    for (uint32_t k = 0, kept = 0; k < of->steps; k++) {
+        float *out[TT_TOWERS_MAX] = {NULL};
+        for (uint32_t t = 0; t < spec->towers; t++)
+            out[t] = self->head[t] ? self->head[t] + k * of->apart * spec->tower[t].out : NULL;
+        for (uint32_t r = 0; r < of->rows; r++)
+            if (of->begins[k * of->apart + r])
+                memset(of->left + r * C, 0, C * sizeof *of->left);
+        assert_ok(tt_net_forward_from(self->net, self->place->stream, 0, self->table, of->first + k * of->apart,
+            of->rows, &(tt_carry_t){of->left, of->left}, out));
+        assert_ok(tt_stream_sync(self->place->stream));
+        for (uint32_t r = 0; r < of->rows; r++)
+            if ((k * of->rows + r) % EVERY == 1)
+                memcpy(of->kept + kept++ * C, of->left + r * C, C * sizeof *of->left);
+    }
+}
+
+/*  Nothing is written between the steps' rows. */
+static float *add_heads(const walked_t *self, float *to)
+{
+    const tt_walk_t *of = &self->of;
+    for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
+        const size_t outs = self->head[t] ? tt_net_spec(self->net)->tower[t].out : 0;
+        for (size_t i = 0; i < of->steps * of->apart * outs; i++)
+            if (i / outs % of->apart < of->rows)
+                *to++ = self->head[t][i];
+            else
+                assert_true(self->head[t][i] == 0.0f);
+    }
+    return to;
+}
+
+float *recurrent_walked(
+    const place_t *place, const tt_net_spec_t *spec, const recurrent_walk_t *walk, bool by_hand, size_t *count)
+{
+    walked_t self = {.place = place};
+    const size_t C = tt_net_carry(spec), heads = (size_t)walk->steps * walk->rows * fixture_outs(spec);
+    rows_t rows;
+    open_walk(&self, spec, walk, &rows);
+    if (by_hand)
+        walk_by_hand(&self);
+    else
+        assert_ok(tt_net_walk(self.net, place->stream, 0, self.table, &self.of, self.head));
+    assert_ok(tt_stream_sync(place->stream));
+    *count = heads + (walk->rows + self.of.keeps) * C;
+    float *all = tt_array0(*count, sizeof *all), *to = add_heads(&self, all);
+    assert_ptr_equal(to, all + heads);
+    memcpy(to, self.of.left, walk->rows * C * sizeof *to);
+    memcpy(to + walk->rows * C, self.of.kept, self.of.keeps * C * sizeof *to);
+    close_walk(&self, walk);
+    fixture_rows_free(&rows);
+    return all;
+}

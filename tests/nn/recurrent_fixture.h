@@ -29,3 +29,13 @@ float *recurrent_grad(recurrent_t *self, uint32_t shards);
  *  zeros by hand where an episode begins. free() both. */
 float *recurrent_seen(recurrent_t *self, uint32_t shards);
 float *recurrent_stepped(recurrent_t *self, uint32_t set);
+
+/*  Steps of rows in a table that has others before, between and behind them. */
+typedef struct {
+    uint32_t rows, steps;
+    bool in_place; /* what is carried out of the last step goes where that into the first one was */
+} recurrent_walk_t;
+/*  tt_net_walk; or step by step, by hand. Heads of all towers, [steps][rows] each; what the last step leaves; what every third row leaves.
+ *  free() it. */
+float *recurrent_walked(
+    const place_t *place, const tt_net_spec_t *spec, const recurrent_walk_t *walk, bool by_hand, size_t *count);

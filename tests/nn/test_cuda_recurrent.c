@@ -49,8 +49,35 @@ static void test_bits(void **state)
         }
 }
 
+/*  Steps in one go, as by hand on the CPU: one, some, and more rows than go through the network at once. */
+static void test_walks(void **state)
+{
+    (void)state;
+    static const recurrent_walk_t walks[] = {{35, 4, false}, {3, 9, true}, {1, 1, false}, {2000, 9, true}};
+    for (size_t s = 0; s < recurrent_spec_count; s++)
+        for (size_t i = 0; i < TT_COUNT(walks); i++) {
+            place_t cpu, card;
+            size_t count = 0, counted = 0;
+            if (walks[i].rows > 1000 && s > 1)
+                continue;
+            fixture_open_on(&cpu, "cpu", 1);
+            fixture_open_on(&card, fixture_card(), 1);
+            float *want = recurrent_walked(&cpu, &recurrent_specs[s], &walks[i], true, &count);
+            float *got = recurrent_walked(&card, &recurrent_specs[s], &walks[i], false, &counted);
+            assert_int_equal(count, counted);
+            for (size_t k = 0; k < count; k++)
+                if (memcmp(&want[k], &got[k], sizeof *got) != 0)
+                    fail_msg("network %zu, walk %zu: number %zu of %zu is %a, not %a", s, i, k, count, (double)got[k],
+                        (double)want[k]);
+            free(want);
+            free(got);
+            fixture_close(&cpu);
+            fixture_close(&card);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits), cmocka_unit_test(test_walks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

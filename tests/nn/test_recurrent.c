@@ -486,6 +486,56 @@ static void test_no_sequences(void **state)
     fixture_close(&place);
 }
 
+/*  Steps in one go are what they are one by one. */
+static void test_walks(void **state)
+{
+    (void)state;
+    static const recurrent_walk_t walks[] = {{35, 4, false}, {3, 9, true}, {70, 1, true}};
+    for (size_t s = 0; s < recurrent_spec_count; s++)
+        for (size_t i = 0; i < TT_COUNT(walks); i++) {
+            place_t place;
+            size_t count = 0;
+            fixture_open(&place, 2);
+            float *want = recurrent_walked(&place, &recurrent_specs[s], &walks[i], true, &count);
+            float *got = recurrent_walked(&place, &recurrent_specs[s], &walks[i], false, &count);
+            assert_memory_equal(got, want, count * sizeof *got);
+            free(want);
+            free(got);
+            fixture_close(&place);
+        }
+}
+
+static void test_walks_that_leave_the_table(void **state)
+{
+    (void)state;
+    enum { ROWS = 10 };
+    const tt_net_spec_t *spec = &recurrent_specs[0];
+    place_t place;
+    tt_table_t *table = NULL;
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, spec);
+    rows_t rows = fixture_rows(spec, ROWS);
+    float *carry = tt_array0(ROWS * (size_t)tt_net_carry(spec), sizeof *carry), *out[TT_TOWERS_MAX] = {NULL};
+    const uint8_t begins[ROWS] = {0};
+    assert_ok(tt_table_new(&table, place.device, tt_net_row_bytes(spec)));
+    assert_ok(tt_table_put(table, place.stream, rows.table, ROWS));
+    const tt_walk_t good = {.apart = 3, .rows = 1, .steps = 4, .begins = begins, .in = carry, .left = carry};
+    tt_walk_t bad[] = {good, good, good, good};
+    assert_ok(tt_net_walk(net, place.stream, 0, table, &good, out));
+    bad[0].rows = 2;
+    bad[1].steps = 5;
+    bad[2].first = 1;
+    bad[3].first = SIZE_MAX;
+    for (size_t i = 0; i < TT_COUNT(bad); i++)
+        assert_int_equal(tt_net_walk(net, place.stream, 0, table, &bad[i], out), TT_INVALID);
+    assert_ok(tt_stream_sync(place.stream));
+    tt_table_destroy(&table);
+    tt_net_destroy(&net);
+    fixture_rows_free(&rows);
+    free(carry);
+    fixture_close(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,6 +552,8 @@ int main(void)
         cmocka_unit_test(test_rows_that_no_table_has),
         cmocka_unit_test(test_bad_objectives),
         cmocka_unit_test(test_no_sequences),
+        cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_walks_that_leave_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,7 @@ static tt_status_t (*const s_do[TT_WORKS])(const tt_work_t *work) = {
     [TT_WORK_BLEND] = cpu_blend,
     [TT_WORK_NOISE] = cpu_noise,
     [TT_WORK_FORWARD] = cpu_forward,
+    [TT_WORK_WALK] = cpu_walk,
     [TT_WORK_COMPUTE] = cpu_compute,
     [TT_WORK_NODE] = cpu_node,
     [TT_WORK_SUM] = cpu_sum,

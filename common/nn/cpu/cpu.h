@@ -204,6 +204,7 @@ void cpu_recurrent_forward(const cpu_block_t *block, uint32_t set, uint32_t t);
 
 /*  forward.c */
 tt_status_t cpu_forward(const tt_work_t *work);
+tt_status_t cpu_walk(const tt_work_t *work);
 
 /*  noise.c. The floats that a tower's layers read, in the places of the parameters: these, or those with noise; what the latter are,
  *  after the parameters of groups have changed; the gradients of deviations, when a shard ends. */

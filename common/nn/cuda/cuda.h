@@ -150,6 +150,7 @@ typedef struct {
     uint32_t acting, action_from, action_at;       /* as in cpu_net_t */
     uint32_t carry;                                /* floats that are carried; 0: nothing recurs */
     cuda_room_t carried, recurrent[TT_TOWERS_MAX]; /* of a forward, in and out; of recurrent towers */
+    cuda_room_t walked;                            /* walk.c                        */
 } cuda_net_t;
 
 /*  Where a run's rows go on their way through the network: in `activations`, carved anew for each run. */
@@ -241,6 +242,8 @@ void cuda_stack_parts(cuda_stack_t *job, const tt_stack_t *stack);
 tt_status_t cuda_store(cuda_device_t *device, const tt_work_t *work);
 tt_status_t cuda_stored(cuda_device_t *device, const tt_work_t *work);
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work);
+/*  walk.c */
+tt_status_t cuda_walk(cuda_stream_t *stream, const tt_work_t *work);
 tt_status_t cuda_compute(const tt_work_t *work);
 tt_status_t cuda_blend_sets(const tt_work_t *work);
 tt_status_t cuda_step(const tt_work_t *work);

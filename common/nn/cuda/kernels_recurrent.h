@@ -50,6 +50,16 @@ void cuda_cells_step(cudaStream_t stream, const cuda_sequences_t *of, const cuda
  *  `hidden`, c_now, and to the part of h_now that does not go by `hidden`: of a GRU; of an LSTM there is none, and h_now is left as it is. */
 void cuda_cells_back(cudaStream_t stream, const cuda_sequences_t *of, const cuda_cells_t *job, uint32_t t);
 
+/*  Rows whose state is carried to somewhere else as well. */
+typedef struct {
+    uint32_t count;
+    const uint32_t *row;   /* [count] of the run                  */
+    float *to;             /* [count][C], of which a tower writes its own */
+    uint32_t carry_floats; /* C                                   */
+} cuda_keep_t;
+/*  After the steps: what rows carry on, to keep->to. */
+void cuda_cells_keep(cudaStream_t stream, const cuda_cells_t *job, const cuda_keep_t *keep);
+
 #ifdef __cplusplus
 }
 #endif

@@ -143,6 +143,7 @@ void cuda_net_free(tt_net_t *net)
         cuda_free(device, self->recurrent[t].memory);
     }
     cuda_free(device, self->carried.memory);
+    cuda_free(device, self->walked.memory);
     cuda_free(device, self->activations.memory);
     cuda_free(device, self->lists.memory);
     cuda_free(device, self->columns.memory);

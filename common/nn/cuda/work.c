@@ -75,6 +75,8 @@ tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work)
         return cuda_noise_draw(work);
     case TT_WORK_FORWARD:
         return cuda_forward(stream, work);
+    case TT_WORK_WALK:
+        return cuda_walk(stream, work);
     case TT_WORK_COMPUTE:
         return cuda_compute(work);
     case TT_WORK_NODE:

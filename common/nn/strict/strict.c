@@ -79,6 +79,21 @@ static void s_stream_free(tt_stream_t *stream)
     free(self);
 }
 
+static void s_spoil_walk(const tt_work_t *work)
+{
+    const tt_walk_t *of = &work->walk.of;
+    const tt_net_spec_t *spec = &work->walk.net->spec;
+    const size_t carry = tt_net_carry(spec) * sizeof(float);
+    for (uint32_t t = 0; t < spec->towers; t++)
+        for (uint32_t k = 0; work->walk.out[t] && k < of->steps; k++)
+            memset(work->walk.out[t] + k * of->apart * spec->tower[t].out, 0xff,
+                of->rows * spec->tower[t].out * sizeof(float));
+    if (of->left != of->in)
+        memset(of->left, 0xff, of->rows * carry);
+    if (of->keeps)
+        memset(of->kept, 0xff, of->keeps * carry);
+}
+
 /*  What is to be filled holds NaN until it is, and what a node gave is no longer anybody's. */
 static void s_spoil(const tt_work_t *work)
 {
@@ -91,6 +106,8 @@ static void s_spoil(const tt_work_t *work)
         if (carry->out && carry->out != carry->in)
             memset(carry->out, 0xff, work->forward.rows * tt_net_carry(spec) * sizeof(float));
     }
+    if (work->kind == TT_WORK_WALK)
+        s_spoil_walk(work);
     const tt_sums_t *sums = work->kind == TT_WORK_COMPUTE ? work->compute.sums
                             : work->kind == TT_WORK_SUM   ? work->sum.sums
                                                           : NULL;

@@ -121,6 +121,25 @@ __global__ void s_step(step_t step)
         carry_out(of, job, my, h);
 }
 
+struct kept_t {
+    cuda_cells_t job;
+    cuda_keep_t keep;
+};
+
+__global__ void s_keep(kept_t kept)
+{
+    const cuda_cells_t &job = kept.job;
+    const cuda_keep_t &keep = kept.keep;
+    const number_t my = my_number(keep.count, job.units);
+    if (my.i >= job.units)
+        return;
+    const size_t from = (size_t)keep.row[my.row] * job.units + my.i;
+    float *to = keep.to + (size_t)my.row * keep.carry_floats + job.carry_at;
+    to[my.i] = job.h[from];
+    if (job.lstm)
+        to[job.units + my.i] = job.c[from];
+}
+
 /* ---- back ------------------------------------------------------------------------------------------------------------ */
 
 __device__ void lstm_back(const cuda_cells_t &job, const unit_t &my, float d_h, float d_c)
@@ -177,6 +196,11 @@ void cuda_cells_begin(cudaStream_t stream, const cuda_sequences_t *of, const cud
 void cuda_cells_step(cudaStream_t stream, const cuda_sequences_t *of, const cuda_cells_t *job, uint32_t t)
 {
     CUDA_LAUNCH_NUMBERS(s_step, stream, of->count, job->units, (step_t{*of, *job, t}));
+}
+
+void cuda_cells_keep(cudaStream_t stream, const cuda_cells_t *job, const cuda_keep_t *keep)
+{
+    CUDA_LAUNCH_NUMBERS(s_keep, stream, keep->count, job->units, (kept_t{*job, *keep}));
 }
 
 void cuda_cells_back(cudaStream_t stream, const cuda_sequences_t *of, const cuda_cells_t *job, uint32_t t)
