@@ -10,7 +10,8 @@
 #include "common/http/reactor_curl.h"
 #include "common/http/timers.h"
 
-enum { EVENTS = 64 }; /* handled a turn */
+enum { EVENTS = 64 };                             /* handled a turn */
+static const uint64_t BEFORE = UINT64_C(1) << 63; /* in the number of a timer: of which kind it is */
 
 /* What is watched, by number of the descriptor. */
 typedef struct {
@@ -25,8 +26,8 @@ struct tt_reactor {
     int epoll, wake;
     slot_t *slots;
     size_t slot_count;
-    tt_timers_t timers;
-    const tt_curl_t *curl; /* NULL until a client comes */
+    tt_timers_t timers, before; /* after what is ready, and before it */
+    const tt_curl_t *curl;      /* NULL until a client comes */
     CURLM *multi;
     int64_t curl_due_ns; /* when libcurl wants to be called, by the real clock; -1 = not */
 };
@@ -170,34 +171,48 @@ void tt_reactor_destroy(tt_reactor_t **self_p)
     if (self->wake >= 0)
         close(self->wake);
     tt_timers_free(&self->timers);
+    tt_timers_free(&self->before);
     free(self->slots);
     free(self);
     *self_p = NULL;
 }
 
-uint64_t tt_reactor_timer(tt_reactor_t *self, int64_t after_ms, tt_timer_fn fn, void *ctx)
+static int64_t s_due_ns(const tt_reactor_t *self, int64_t after_ms)
 {
     const int64_t now_ns = tt_now_ns(self->clock);
     const int64_t most_ms = (INT64_MAX - now_ns) / 1000000;
     const int64_t ms = after_ms < 0 ? 0 : after_ms > most_ms ? most_ms : after_ms;
-    return tt_timers_add(&self->timers, now_ns + ms * 1000000, fn, ctx);
+    return now_ns + ms * 1000000;
+}
+
+uint64_t tt_reactor_timer(tt_reactor_t *self, int64_t after_ms, tt_timer_fn fn, void *ctx)
+{
+    return tt_timers_add(&self->timers, s_due_ns(self, after_ms), fn, ctx);
+}
+
+uint64_t tt_reactor_timer_before(tt_reactor_t *self, int64_t after_ms, tt_timer_fn fn, void *ctx)
+{
+    return tt_timers_add(&self->before, s_due_ns(self, after_ms), fn, ctx) | BEFORE;
 }
 
 void tt_reactor_forget_timer(tt_reactor_t *self, uint64_t timer)
 {
-    tt_timers_forget(&self->timers, timer);
+    if (timer & BEFORE)
+        tt_timers_forget(&self->before, timer & ~BEFORE);
+    else
+        tt_timers_forget(&self->timers, timer);
 }
 
 /* What is due now; what is added meanwhile waits for the next turn, so that timers of 0 ms starve nobody. */
-static void s_timers_turn(tt_reactor_t *self)
+static void s_timers_turn(const tt_reactor_t *self, tt_timers_t *timers)
 {
     const int64_t now_ns = tt_now_ns(self->clock);
-    const uint64_t before = self->timers.order;
-    for (const tt_timer_t *first; (first = tt_timers_first(&self->timers)) != NULL;) {
+    const uint64_t before = timers->order;
+    for (const tt_timer_t *first; (first = tt_timers_first(timers)) != NULL;) {
         if (first->due_ns > now_ns || first->order >= before)
             return;
         const tt_timer_t timer = *first;
-        tt_timers_forget(&self->timers, timer.id);
+        tt_timers_forget(timers, timer.id);
         timer.fn(timer.ctx);
     }
 }
@@ -210,10 +225,11 @@ static int64_t s_sooner(int64_t wait_ms, int64_t due_ns, int64_t now_ns)
 
 static int s_wait_ms(const tt_reactor_t *self, int64_t timeout_ms)
 {
+    const tt_timer_t *const first[] = {tt_timers_first(&self->timers), tt_timers_first(&self->before)};
     int64_t ms = timeout_ms;
-    const tt_timer_t *first = tt_timers_first(&self->timers);
-    if (first)
-        ms = s_sooner(ms, first->due_ns, tt_now_ns(self->clock));
+    for (size_t i = 0; i < TT_COUNT(first); i++)
+        if (first[i])
+            ms = s_sooner(ms, first[i]->due_ns, tt_now_ns(self->clock));
     if (self->curl_due_ns >= 0)
         ms = s_sooner(ms, self->curl_due_ns, tt_now_ns(tt_clock_real()));
     return ms < 0 ? -1 : ms > INT_MAX ? INT_MAX : (int)ms;
@@ -247,10 +263,11 @@ tt_status_t tt_reactor_poll(tt_reactor_t *self, int64_t timeout_ms)
     const int count = epoll_wait(self->epoll, events, EVENTS, s_wait_ms(self, timeout_ms));
     if (count < 0 && errno != EINTR)
         return tt_err_errno(TT_OS, "epoll_wait");
+    s_timers_turn(self, &self->before);
     for (int i = 0; i < count; i++)
         s_handle(self, &events[i]);
     s_curl_turn(self);
-    s_timers_turn(self);
+    s_timers_turn(self, &self->timers);
     return TT_OK;
 }
 

@@ -20,6 +20,10 @@ void tt_reactor_destroy(tt_reactor_t **self_p);
 /*  Call fn once, after_ms from now; never from within this call. The number is never 0 and never used again. A heap:
  *  ten thousand timers are fine. Forgetting one that has fired, or 0, does nothing. */
 uint64_t tt_reactor_timer(tt_reactor_t *self, int64_t after_ms, tt_timer_fn fn, void *ctx);
+/*  The same for the end of a belief, such as a lease: of a turn in which both are due it comes before what is ready, and before libcurl
+ *  sends anything. The other kind comes after that, since a deadline is for what has not come: after a stop all answers are there at once. */
+uint64_t tt_reactor_timer_before(tt_reactor_t *self, int64_t after_ms, tt_timer_fn fn, void *ctx);
+/*  Of either kind. */
 void tt_reactor_forget_timer(tt_reactor_t *self, uint64_t timer);
 /*  Call fn whenever fd is readable. Borrowed. */
 void tt_reactor_fd(tt_reactor_t *self, int fd, tt_fd_fn fn, void *ctx);

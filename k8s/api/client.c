@@ -285,9 +285,20 @@ static kube_call_t *s_forbidden(const kube_client_t *self)
     return NULL;
 }
 
+/*  What libcurl has and the server has nothing of waits again. */
+static void s_take_back(const kube_client_t *self)
+{
+    for (size_t i = 0; i < self->slot_count; i++) {
+        kube_call_t *call = self->calls[i];
+        if (call && call->state == CALL_ON_WIRE && !call->dropped && !s_may(call) && kube_transfer_waits(call))
+            s_again(call);
+    }
+}
+
 static void s_recheck(kube_client_t *self)
 {
     self->recheck = false;
+    s_take_back(self);
     for (kube_call_t *call; (call = s_forbidden(self)) != NULL;)
         s_hold_back(call);
 }
@@ -393,6 +404,8 @@ uint64_t kube_client_stream(
 void kube_client_recheck(kube_client_t *self)
 {
     self->recheck = true;
+    if (self->in_data == 0) /* now: the loop may be about to send it */
+        s_take_back(self);
     s_pump_soon(self);
 }
 

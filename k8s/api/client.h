@@ -68,7 +68,8 @@ typedef tt_status_t (*kube_data_fn)(void *ctx, const char *data, size_t size);
 uint64_t kube_client_stream(
     kube_client_t *self, const kube_request_t *request, int idle_ms, kube_data_fn data, kube_done_fn done, void *ctx);
 
-/*  What `may` says has changed: those that wait and may not go any more end soon, without waiting for their turn. */
+/*  What `may` says has changed: those that wait and may not go any more end soon, without waiting for their turn; so do those under way
+ *  of which nothing was sent yet. */
 void kube_client_recheck(kube_client_t *self);
 /*  No call will come for it any more; the transfer is dropped. 0 and numbers that are done are fine. */
 void kube_client_cancel(kube_client_t *self, uint64_t request);

@@ -145,7 +145,7 @@ static void s_renewed(kube_lease_t *self)
     /* from when it was sent, not answered: others count from when the server took it, which was later */
     self->renewed_ms = self->sent_ms;
     tt_reactor_forget_timer(self->loop, self->expiry);
-    self->expiry = left_ms > 0 ? tt_reactor_timer(self->loop, left_ms, s_expired, self) : 0;
+    self->expiry = left_ms > 0 ? tt_reactor_timer_before(self->loop, left_ms, s_expired, self) : 0;
     s_hold(self, left_ms > 0);
 }
 

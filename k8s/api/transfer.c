@@ -213,11 +213,17 @@ void kube_transfer_drop(kube_call_t *call)
     tt_buf_free(&call->answer);
 }
 
-bool kube_transfer_unsent(const kube_call_t *call, CURLcode code)
+bool kube_transfer_waits(const kube_call_t *call)
 {
     long sent = 0;
     call->client->curl->curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &sent);
-    return code == CURLE_SEND_ERROR || (sent == 0 && (code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM));
+    return sent == 0;
+}
+
+bool kube_transfer_unsent(const kube_call_t *call, CURLcode code)
+{
+    return code == CURLE_SEND_ERROR ||
+           (kube_transfer_waits(call) && (code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM));
 }
 
 /* ---- what went wrong --------------------------------------------------------------------------------------------- */

@@ -201,6 +201,42 @@ static void test_readable(void **state)
     close(ends[1]);
 }
 
+static void s_on_letter(void *ctx, int fd)
+{
+    char byte = 0;
+    assert_int_equal(read(fd, &byte, 1), 1);
+    s_on_alarm(ctx);
+}
+
+/* Of one turn: what must not be believed any more, then what came, then what waited for that or did without. */
+static void test_what_ends_a_belief_comes_before_what_is_ready(void **state)
+{
+    (void)state;
+    times_t times = {0};
+    s_begin(&times);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    alarm_t before = {&times, 'b', 0, -1}, ready = {&times, 'r', 0, -1}, late = {&times, 'l', 0, -1},
+            gone = {&times, 'g', 0, -1};
+    tt_reactor_fd(times.loop, ends[0], s_on_letter, &ready);
+    const uint64_t first = tt_reactor_timer(times.loop, 10, s_on_alarm, &late);
+    const uint64_t second = tt_reactor_timer_before(times.loop, 20, s_on_alarm, &before);
+    const uint64_t third = tt_reactor_timer_before(times.loop, 15, s_on_alarm, &gone);
+    assert_true(first != second && first != third && second != third); /* of one count, whichever kind they are */
+    tt_reactor_forget_timer(times.loop, third);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    tt_clock_turn(&times.clock, 20 * s_ms); /* as after a stop: all of it is due, and the pipe is full */
+    assert_ok(tt_reactor_poll(times.loop, 0));
+    assert_string_equal(times.order, "brl");
+    tt_reactor_timer_before(times.loop, 5, s_on_alarm, &before);
+    tt_clock_turn(&times.clock, 5 * s_ms);
+    assert_ok(tt_reactor_poll(times.loop, 1000000)); /* what is due is not waited for */
+    assert_string_equal(times.order, "brlb");
+    tt_reactor_destroy(&times.loop);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 /* Two are readable at once; the handler of either forgets the other: one call comes, not two. */
 static void test_forgotten_in_the_same_turn(void **state)
 {
@@ -297,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_numbers_are_never_used_again),
         cmocka_unit_test(test_far_away),
         cmocka_unit_test(test_readable),
+        cmocka_unit_test(test_what_ends_a_belief_comes_before_what_is_ready),
         cmocka_unit_test(test_forgotten_in_the_same_turn),
         cmocka_unit_test(test_number_used_anew),
         cmocka_unit_test(test_wake_from_a_signal),

@@ -765,8 +765,8 @@ def test_a_leader_that_was_stopped(k8s):
         wait_for(lambda: "another replica looks after the jobs" in leader.text(), "it to hear of that")
         wait_for(lambda: sum(entry["verb"] == "get" and entry["objectRef"]["resource"] == "leases"
                              for entry in k8s.audit(agent="tutti-operator", since=since)) >= 2, "it to look at the lease twice")
-        # What it had begun to send when it was stopped goes on with it, to names that are taken by then; what waited behind that, three times as
-        # much and more, does not.
+        # What it was about to send at the very moment that it was stopped goes on with it, to names that are taken by then; what waited behind
+        # that, three times as much and more, does not.
         writes = s_writes(k8s, since)
         check(len(writes) <= UNDER_WAY, f"it wrote {len(writes)} times: {writes}")
         check(all(len(s_pods(k8s, job)) == 1 for job in jobs), "a pod a job")

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <jansson.h>
 #include "common/base/mem.h"
+#include "k8s/api/call.h"
 #include "tests/k8s/api/client_fixture.h"
 
 static void test_echo(void **state)
@@ -327,6 +328,50 @@ static bool s_may(const void *ctx)
     return *(const bool *)ctx;
 }
 
+static void s_await_sent(fixture_t *f, uint64_t request)
+{
+    for (int i = 0;
+         !kube_calls_find(f->client, request)->easy || kube_transfer_waits(kube_calls_find(f->client, request)); i++) {
+        assert_true(i < 200000);
+        assert_ok(tt_reactor_poll(f->loop, 1000));
+    }
+}
+
+/*  What libcurl was given a moment ago is taken back, over a connection that is yet to be made and over one that is there. What was sent is
+ *  not: its answer tells what became of it. */
+static void test_what_was_not_sent_yet_is_taken_back(void **state)
+{
+    fixture_t *f = *state;
+    bool may = true;
+    fixture_open(f, 4);
+    const kube_request_t once = {
+        .method = "GET", .path = "/busy?times=0&key=taken-back", .may = s_may, .may_ctx = &may};
+    for (int turn = 0; turn < 2; turn++) {
+        got_t begun[2] = {0}, sent = {0};
+        may = true;
+        if (turn == 1)
+            s_await_sent(f, kube_client_send(f->client,
+                                &(kube_request_t){.method = "GET", .path = "/echo", .may = s_may, .may_ctx = &may},
+                                got_reply, &sent));
+        for (size_t i = 0; i < TT_COUNT(begun); i++)
+            kube_client_send(f->client, &once, got_reply, &begun[i]);
+        assert_ok(tt_reactor_poll(f->loop, 0));
+        may = false;
+        kube_client_recheck(f->client);
+        for (size_t i = 0; i < TT_COUNT(begun); i++) {
+            fixture_wait(f, &begun[i].calls, 1);
+            assert_true(begun[i].held_back && begun[i].code == 0);
+            free(begun[i].body);
+        }
+        fixture_wait(f, &sent.calls, turn);
+        assert_int_equal(sent.code, turn ? 200 : 0);
+        free(sent.body);
+    }
+    got_t got = fixture_ask(f, &(kube_request_t){.method = "GET", .path = once.path});
+    assert_int_equal(got_asked(got.body), 1); /* the others never came to the server */
+    free(got.body);
+}
+
 /*  What it was asked for is not to be done any more: what waits for its turn is never sent, whether its turn comes or not. */
 static void test_what_may_not_go_any_more_is_held_back(void **state)
 {
@@ -334,12 +379,13 @@ static void test_what_may_not_go_any_more_is_held_back(void **state)
     bool may = true;
     fixture_open(f, 1);
     got_t first = {0}, waiting[3] = {0}, late = {0}, free_ = {0};
-    const kube_request_t slow = {.method = "GET", .path = "/slow?ms=60000", .may = s_may, .may_ctx = &may};
+    const kube_request_t slow = {
+        .method = "GET", .path = "/slow?ms=60000", .may = s_may, .may_ctx = &may, .timeout_ms = 60000};
     kube_request_t once = {.method = "GET", .path = "/busy?times=0&key=held-back", .may = s_may, .may_ctx = &may};
     const uint64_t on_wire = kube_client_send(f->client, &slow, got_reply, &first);
     for (size_t i = 0; i < TT_COUNT(waiting); i++)
         kube_client_send(f->client, &once, got_reply, &waiting[i]);
-    assert_ok(tt_reactor_poll(f->loop, 0));
+    s_await_sent(f, on_wire);
     may = false;
     kube_client_recheck(f->client);
     for (size_t i = 0; i < TT_COUNT(waiting); i++) {
@@ -419,6 +465,7 @@ int main(void)
         FIXTURE_TEST(test_waiting_for_a_turn_is_no_failure),
         FIXTURE_TEST(test_connections_that_break),
         FIXTURE_TEST(test_priorities),
+        FIXTURE_TEST(test_what_was_not_sent_yet_is_taken_back),
         FIXTURE_TEST(test_what_may_not_go_any_more_is_held_back),
         FIXTURE_TEST(test_cancel),
         FIXTURE_TEST(test_a_thousand),

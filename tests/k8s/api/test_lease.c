@@ -13,6 +13,7 @@ typedef struct {
     kube_lease_t *lease;
     int told; /* times `changed` came */
     bool held;
+    kube_client_t *recheck; /* when it is lost; NULL = not */
 } one_t;
 
 static void s_changed(void *ctx, bool held)
@@ -21,6 +22,8 @@ static void s_changed(void *ctx, bool held)
     assert_true(held != self->held);
     self->held = held;
     self->told++;
+    if (self->recheck && !held)
+        kube_client_recheck(self->recheck);
 }
 
 static void s_open(one_t *self, kube_client_t *client, const char *holder)
@@ -178,6 +181,46 @@ static void test_belief_ends(void **state)
     world_close(&world);
 }
 
+static bool s_may(const void *lease)
+{
+    return kube_lease_held(lease);
+}
+
+static void s_on_held_back(void *ctx, const kube_reply_t *reply)
+{
+    *(int *)ctx += reply->held_back;
+}
+
+/*  A holder that was stopped for longer than it believes goes on amid what it had begun: nothing of that was sent yet, and nothing is. */
+static void test_what_was_begun_is_taken_back(void **state)
+{
+    (void)state;
+    world_t world;
+    one_t a;
+    world_open(&world);
+    s_open(&a, world.client, "a");
+    a.recheck = world.client;
+    s_pass(&world, 0);
+    assert_true(s_held(&a));
+    int held_back = 0;
+    const kube_request_t write = {.method = "POST",
+        .path = "/api/v1/namespaces/n/pods",
+        .body = "{\"metadata\": {\"name\": \"p\"}}",
+        .may = s_may,
+        .may_ctx = a.lease};
+    kube_client_send(world.client, &write, s_on_held_back, &held_back);
+    assert_ok(tt_reactor_poll(world.loop, 0)); /* handed to libcurl, which writes it in the next turn */
+    assert_int_equal(held_back, 0);
+    tt_clock_turn(&world.clock, INT64_C(5000000000));
+    assert_ok(tt_reactor_poll(world.loop, 0));
+    assert_false(a.held);
+    s_answered(world.loop, world.client, false);
+    assert_int_equal(held_back, 1);
+    assert_int_equal(world_call(&world, "GET", "/api/v1/namespaces/n/pods/p", NULL, NULL), TT_NOT_FOUND);
+    kube_lease_destroy(&a.lease);
+    world_close(&world);
+}
+
 /*  Renewals whose answer is lost: the next one finds the record newer than it knew, looks, and goes on. */
 static void test_lost_answers(void **state)
 {
@@ -268,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_then_the_other), cmocka_unit_test(test_dead_holder),
         cmocka_unit_test(test_a_long_lease_is_respected), cmocka_unit_test(test_belief_ends),
-        cmocka_unit_test(test_lost_answers), cmocka_unit_test(test_never_two), cmocka_unit_test(test_refuses)};
+        cmocka_unit_test(test_what_was_begun_is_taken_back), cmocka_unit_test(test_lost_answers),
+        cmocka_unit_test(test_never_two), cmocka_unit_test(test_refuses)};
     return cmocka_run_group_tests(tests, NULL, world_end);
 }

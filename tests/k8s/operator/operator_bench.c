@@ -30,6 +30,8 @@ void bench_open_operator(bench_t *self, const char *listen, const char *probes)
         .namespace_ = "n",
         .listen = listen,
         .probes = probes,
+        .elect = self->elect,
+        .lease_namespace = "n",
         .clock = self->clock.now_ns ? &self->clock : NULL};
     assert_ok(operator_new(&self->op, &opts));
 }

@@ -15,6 +15,7 @@ typedef struct {
     char file[64];    /* kubeconfig */
     operator_t *op;   /* NULL = none */
     tt_clock_t clock; /* bench_setup_clock: the operator's, stands at BENCH_DAY_S till it is turned */
+    bool elect;       /* bench_open_operator: it leads by a lease of the namespace "n"              */
 } bench_t;
 
 #define BENCH_DAY_S INT64_C(1800000000)

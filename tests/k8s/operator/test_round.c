@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "k8s/api/call.h"
 #include "k8s/front/draft.h"
 #include "tests/k8s/operator/operator_bench.h"
 
@@ -12,16 +13,17 @@ static bool s_has_job(void *ctx)
     return bench_job(ctx) != NULL;
 }
 
+static const char s_coordinator_only[] =
+    "{'apiVersion':'" DIJOB_GROUP "/v1alpha1','kind':'DIJob','metadata':{'name':'j'},'spec':{'cleanPodPolicy':'All',"
+    "'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}}}";
+
 /*  A job of which the operator knows; it is not looked at before s_run. */
 static int s_setup_by(int (*setup)(void **state), void **state)
 {
     if (setup(state) != 0)
         return -1;
     bench_t *bench = *state;
-    bench_make(bench, JOBS,
-        "{'apiVersion':'" DIJOB_GROUP
-        "/v1alpha1','kind':'DIJob','metadata':{'name':'j'},'spec':{'cleanPodPolicy':'All',"
-        "'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}}}");
+    bench_make(bench, JOBS, s_coordinator_only);
     bench_until(bench, s_has_job, bench->op);
     return 0;
 }
@@ -233,6 +235,64 @@ static void test_a_pod_that_cannot_be_built_is_no_work_for_ever(void **state)
         assert_ok(tt_reactor_poll(bench->op->loop, 20));
     assert_int_equal(bench->op->counters.rounds, rounds);
     assert_non_null(strstr(s_job(bench->op)->status, "an aggregator is made of"));
+}
+
+/* ---- who leads ----------------------------------------------------------------------------------------------------- */
+
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/n/leases"
+
+static bool s_leads(void *ctx)
+{
+    return operator_leads(ctx);
+}
+
+static int s_setup_leader(void **state)
+{
+    bench_setup_server(state);
+    bench_t *bench = *state;
+    bench->clock = tt_clock_fake(BENCH_DAY_S * 1000000000);
+    bench->elect = true;
+    bench_open_operator(bench, "", "");
+    bench_until(bench, s_leads, bench->op);
+    bench_sync(bench);
+    bench_make(bench, JOBS, s_coordinator_only);
+    bench_until(bench, s_has_job, bench->op);
+    return 0;
+}
+
+/*  A POST that libcurl has, and of which nothing was sent. */
+static bool s_has_begun(void *ctx)
+{
+    const kube_client_t *client = ((const operator_t *)ctx)->client;
+    for (size_t i = 0; i < client->slot_count; i++) {
+        const kube_call_t *call = client->calls[i];
+        if (call && call->state == CALL_ON_WIRE && strcmp(call->method, "POST") == 0 && kube_transfer_waits(call))
+            return true;
+    }
+    return false;
+}
+
+static bool s_follows(void *ctx)
+{
+    const operator_t *op = ctx;
+    return !operator_leads(op) && !op->rounds && kube_client_pending(op->client) == 0;
+}
+
+/*  It was stopped when its lease ended, and another has that. */
+static void s_lose_the_lease(bench_t *bench)
+{
+    assert_ok(
+        world_call(&bench->world, "PATCH", LEASES "/tutti-operator", "{'spec':{'holderIdentity':'other'}}", NULL));
+    tt_clock_turn(&bench->clock, INT64_C(5000000000));
+}
+
+static void test_what_a_stopped_leader_had_begun_is_not_sent(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_has_begun);
+    s_lose_the_lease(bench);
+    bench_until(bench, s_follows, bench->op);
+    assert_false(bench_has(bench, PODS, "j-coordinator"));
 }
 
 /* ---- objects beside pods and services ------------------------------------------------------------------------------ */
@@ -550,6 +610,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_nothing_is_removed_before_its_reason_is_written_down, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_pod_that_cannot_be_built_is_no_work_for_ever, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_what_a_stopped_leader_had_begun_is_not_sent, s_setup_leader, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_is_made_removed_and_remembered, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_that_is_gone_is_removed, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(test_no_pod_before_its_group, s_setup_gang, bench_teardown),
