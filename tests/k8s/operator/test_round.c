@@ -272,6 +272,16 @@ static bool s_has_begun(void *ctx)
     return false;
 }
 
+static bool s_is_waiting(void *ctx)
+{
+    return ((const operator_t *)ctx)->client->lists[KUBE_PODS].first != NULL;
+}
+
+static bool s_has_no_rounds(void *ctx)
+{
+    return !((const operator_t *)ctx)->rounds;
+}
+
 static bool s_follows(void *ctx)
 {
     const operator_t *op = ctx;
@@ -293,6 +303,17 @@ static void test_what_a_stopped_leader_had_begun_is_not_sent(void **state)
     s_lose_the_lease(bench);
     bench_until(bench, s_follows, bench->op);
     assert_false(bench_has(bench, PODS, "j-coordinator"));
+}
+
+/*  What waits for its turn does not wait for that to hear that it may not go: another's request may take minutes. */
+static void test_what_waits_ends_with_the_lease(void **state)
+{
+    bench_t *bench = *state;
+    bench->op->client->max_in_flight = 0; /* nobody's turn comes */
+    s_run(bench, s_is_waiting);
+    s_lose_the_lease(bench);
+    bench_until(bench, s_has_no_rounds, bench->op);
+    assert_false(operator_leads(bench->op));
 }
 
 /* ---- objects beside pods and services ------------------------------------------------------------------------------ */
@@ -612,6 +633,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_pod_that_cannot_be_built_is_no_work_for_ever, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_what_a_stopped_leader_had_begun_is_not_sent, s_setup_leader, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_what_waits_ends_with_the_lease, s_setup_leader, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_is_made_removed_and_remembered, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_that_is_gone_is_removed, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(test_no_pod_before_its_group, s_setup_gang, bench_teardown),
