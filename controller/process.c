@@ -38,6 +38,7 @@ typedef struct {
     tt_substrate_t base;
     const tt_clock_t *clock;
     char *run_dir; /* NULL: this process is a replica itself */
+    char *own_log; /* of this process, where it has no terminal (cli/launch.c); NULL likewise */
     tt_replica_id_t next_id;
     uint64_t log_limit;  /* bytes                                      */
     int64_t trimmed_ms;  /* when logs were looked at                   */
@@ -347,6 +348,8 @@ static void s_trim_all(process_t *self)
     if (now - self->trimmed_ms < TRIM_MS)
         return;
     self->trimmed_ms = now;
+    if (self->own_log)
+        tt_logfile_trim(self->own_log, self->log_limit);
     for (size_t i = 0; i < self->count; i++)
         s_trim(self, &self->children[i]);
 }
@@ -458,6 +461,7 @@ static void s_destroy(tt_substrate_t **self_p)
         s_drop(self, self->count - 1);
     free(self->children);
     free(self->run_dir);
+    free(self->own_log);
     free(self);
     *self_p = NULL;
 }
@@ -487,6 +491,7 @@ tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_di
     process_t *self = tt_new0(sizeof *self);
     self->base.ops = &s_ops;
     self->run_dir = tt_strdup(run_dir);
+    self->own_log = run_dir ? tt_sprintf("%s/logs/run.log", run_dir) : NULL;
     self->clock = clock;
     self->oom_kills = cgroups_own_oom_kills();
     self->log_limit = tt_logfile_limit();

@@ -15,7 +15,8 @@
 #include "common/base/clock.h"
 #include "controller/substrate.h"
 
-/*  run_dir (copied; NULL: every spec has an output): logs go to run_dir/logs/<role>-<index>.log, appended. clock (borrowed): of graces. Makes the caller a
+/*  run_dir (copied; NULL: every spec has an output): logs go to run_dir/logs/<role>-<index>.log, appended. They are bounded (logfile.h), and
+ *  so is run_dir/logs/run.log, the caller's own where it is detached. clock (borrowed): of graces. Makes the caller a
  *  child subreaper. */
 tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_dir, const tt_clock_t *clock);
 

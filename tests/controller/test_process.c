@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/descriptors.h"
+#include "common/base/file.h"
 
 enum { DEADLINE_MS = 20000 };
 
@@ -304,12 +306,47 @@ static void test_a_log_does_not_grow_without_end(void **state)
     substrate->ops->destroy(&substrate);
 }
 
+/*  Its keeper's own, where that has no terminal. */
+static void test_the_log_of_the_run_does_not_either(void **state)
+{
+    (void)state;
+    tt_clock_t clock = tt_clock_fake(1000000000);
+    tt_substrate_t *substrate = NULL;
+    char path[128], line[100];
+    struct stat info;
+    int fd = -1;
+    assert_int_equal(setenv("TT_LOG_MB", "1", 1), 0);
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, &clock));
+    assert_int_equal(unsetenv("TT_LOG_MB"), 0);
+    snprintf(path, sizeof path, "%s/logs/run.log", s_dir);
+    assert_ok(tt_file_append(&fd, path, 0644));
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    for (int i = 0; i < 15000; i++)
+        assert_true(tt_file_write(fd, line, sizeof line, NULL));
+    size_t count = 0;
+    tt_clock_turn(&clock, INT64_C(2000000000));
+    assert_ok(substrate->ops->poll(substrate, NULL, &count));
+    assert_int_equal(stat(path, &info), 0);
+    assert_in_range(info.st_size, 1 << 18, 1 << 19);
+    assert_true(tt_file_write(fd, "last\n", 5, NULL)); /* it goes on in the same file */
+    close(fd);
+    tt_buf_t text;
+    tt_buf_init(&text, 4 << 20);
+    assert_ok(tt_buf_read_file(&text, path));
+    assert_non_null(strstr(tt_buf_text(&text), " bytes are missing here"));
+    assert_string_equal(tt_buf_text(&text) + text.size - 7, "x\nlast\n");
+    tt_buf_free(&text);
+    substrate->ops->destroy(&substrate);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_output_goes_to_the_log, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_every_life_begins_on_a_line_of_its_own, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_log_does_not_grow_without_end, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_the_log_of_the_run_does_not_either, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_ends_are_reported, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_stop_asks_then_kills, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_a_replica_forked_dies_with_it, s_setup, s_teardown),
