@@ -339,6 +339,8 @@ static void s_on_event(void *ctx, const tt_msg_EVENT_t *event)
             (unsigned long long)event->env_steps);
     else if (strcmp(event->kind, "warning") == 0)
         snprintf(text, sizeof text, "warning: %.400s", event->text);
+    else if (strcmp(event->kind, "waiting") == 0)
+        snprintf(text, sizeof text, "%.400s", event->text);
     else
         return;
     if (!((const tt_display_t *)ctx)->quiet)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "collector/batches.h"
 #include "collector/guard.h"
+#include "collector/patience.h"
 #include "collector/registry.h"
 #include "common/base/mem.h"
 #include "common/base/signals.h"
@@ -23,6 +24,16 @@ typedef struct {
     batches_t *batches; /* NULL before WELCOME */
 } collector_t;
 
+/*  Other threads. */
+static void s_on_patience(void *ctx, const char *doing)
+{
+    collector_t *self = ctx;
+    char text[sizeof self->cfg.env + 160];
+    snprintf(text, sizeof text, "collectors wait for the environment %s to start: %s", self->cfg.env, doing);
+    tt_link_send(
+        self->link, &TT_MSG(EVENT, .kind = (char *)"waiting", .text = text, .time_ns = tt_now_ns(self->clock)));
+}
+
 /* ---- what the coordinator says ----------------------------------------------------------------------------------- */
 
 static tt_status_t s_on_welcome(collector_t *self, const tt_msg_WELCOME_t *welcome)
@@ -32,6 +43,7 @@ static tt_status_t s_on_welcome(collector_t *self, const tt_msg_WELCOME_t *welco
         return TT_OK; /* the coordinator was restarted; the job is the same */
     TT_TRY(tt_train_parse(&self->cfg, welcome->config, strlen(welcome->config)));
     tt_link_state(self->link, "loading env %s", self->cfg.env);
+    patience_also(s_on_patience, self);
     TT_TRY(tt_env_of(&env, &self->cfg));
     log_info("in as collector/%u: %s", welcome->index, env->id);
     const batches_opts_t opts = {.location = self->location,
@@ -134,6 +146,7 @@ static void s_tell(collector_t *self, tt_status_t status)
 static void s_end(collector_t *self)
 {
     batches_destroy(&self->batches);
+    patience_also(NULL, NULL);
     tt_link_destroy(&self->link);
     tt_loop_destroy(&self->loop);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "collector/envs/envs.h"
 #include "collector/guard.h"
+#include "collector/patience.h"
 #include "collector/gym/gym.h"
 #include "collector/vec.h"
 #include "common/base/file.h"
@@ -155,13 +156,8 @@ static tt_status_t s_enter_table(const tt_env_ops_t **out, void *object, const c
 }
 
 /* dlopen counts and shares: the same path gives the same table again. */
-static tt_status_t s_load(const tt_env_ops_t **out, const char *path)
+static tt_status_t s_open_object(const tt_env_ops_t **out, const char *path)
 {
-    const tt_status_t found = tt_file_check(path); /* dlopen would wait for a FIFO's writer */
-    if (found != TT_OK)
-        return tt_err(found == TT_NOT_FOUND ? found : TT_INVALID, "cannot load env: %s", tt_err_text());
-    guard_arm();
-    log_debug("loading env %s", path);
     guard_enter_within(path, "its constructors");
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     guard_leave();
@@ -170,6 +166,20 @@ static tt_status_t s_load(const tt_env_ops_t **out, const char *path)
     const tt_status_t status = s_enter_table(out, object, path);
     if (status != TT_OK)
         dlclose(object);
+    return status;
+}
+
+static tt_status_t s_load(const tt_env_ops_t **out, const char *path)
+{
+    const tt_status_t found = tt_file_check(path); /* dlopen would wait for a FIFO's writer */
+    if (found != TT_OK)
+        return tt_err(found == TT_NOT_FOUND ? found : TT_INVALID, "cannot load env: %s", tt_err_text());
+    guard_arm();
+    log_debug("loading env %s", path);
+    patience_t patience;
+    patience_begin(&patience, path, "its constructors and " TT_ENV_ENTRY "()");
+    const tt_status_t status = s_open_object(out, path);
+    patience_end(&patience);
     return status;
 }
 

@@ -329,6 +329,14 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
         observers_tell(self->observers, m);
         return TT_OK;
     }
+    if (strcmp(kind, "waiting") == 0) { /* all collectors do: it is told once */
+        if (self->waiting_told)
+            return TT_OK;
+        self->waiting_told = true;
+        log_info("%s/%u: %s", role, index, text);
+        observers_tell(self->observers, m);
+        return TT_OK;
+    }
     if (strcmp(kind, "first_step") == 0) {
         if (!progress_first_step(&self->progress, m->time_ns))
             return TT_OK;

@@ -78,6 +78,7 @@ struct coordinator {
     http_t *http;               /* NULL = not yet, or switched off          */
     int64_t http_due_ns;        /* when it is to be started */
     bool http_missing;          /* there is no library for it */
+    bool waiting_told;          /* EVENT waiting              */
 };
 typedef struct coordinator coordinator_t;
 

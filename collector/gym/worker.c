@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "collector/gym/launch.h"
+#include "collector/patience.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #define TT_LOG_COMPONENT "env"
@@ -20,8 +20,7 @@ enum {
     MESSAGE_MAX = 32 << 20, /* bounds of the largest spaces, as text */
     END_MS = 5000,          /* for envs to close                     */
     LAST_WORDS_MS = 1000,   /* for a traceback                       */
-    LOOK_MS = 1000,         /* how often a busy one is looked after  */
-    PATIENCE_MS = 1500      /* who waits longer is told what for     */
+    LOOK_MS = 1000          /* how often a busy one is looked after  */
 };
 
 static int64_t s_now_ms(void)
@@ -503,10 +502,9 @@ static tt_status_t s_sleep(gym_worker_t *list, uint32_t count)
 /*  Whoever waits at a terminal for an environment that takes long to begin hears why, once. */
 static void s_tell_patience(const gym_worker_t *self, int64_t now_ms)
 {
-    static atomic_bool s_told;
     char where[96];
     const bool steps = self->progress && self->progress->doing == GYM_STEPPING;
-    if (steps || now_ms - self->since_ms < PATIENCE_MS || atomic_exchange(&s_told, true))
+    if (steps || now_ms - self->since_ms < PATIENCE_MS || !patience_first())
         return;
     s_where(self, where, sizeof where);
     if (self->number < 0)

@@ -3,7 +3,8 @@
  *  A thread of its own owns the DEALER, so that a busy or stuck role still says that it lives, and what it does. Messages
  *  pass between it and the role through mailboxes (mutex + eventfd).
  *
- *  Threads: everything here is called from the role's thread, but for tt_link_state and tt_link_progress (any). */
+ *  Threads: everything here is called from the role's thread, but for tt_link_send, tt_link_state and
+ *  tt_link_progress (any). */
 #pragma once
 #include "common/net/net.h"
 

@@ -1,6 +1,7 @@
 /*  bad_env - environments that misbehave, one way each: built once for every value of BAD. Not ours to defend: what is
  *  tested is that each of them is named. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "collector/env.h"
@@ -33,6 +34,8 @@
 #define CHOICES_ABSENT   25
 #define KEY_TWICE        26
 #define PLAIN_FINI       27
+#define SLOW_IN_LOAD     28
+#define SLOW_IN_INIT     29
 
 typedef struct {
     float *heap; /* what makes save and load necessary */
@@ -46,11 +49,23 @@ static void hang(void)
         pause();
 }
 
+/*  Till there is a file of that name: $BAD_GATE.collector in a collector, $BAD_GATE. elsewhere. */
+static void linger(void)
+{
+    const char *gate = getenv("BAD_GATE"), *role = getenv("TT_ROLE");
+    char path[4096];
+    snprintf(path, sizeof path, "%s.%s", gate ? gate : "", role ? role : "");
+    while (gate && access(path, F_OK) != 0)
+        usleep(10000);
+}
+
 static const char *bad_init(void *state, const tt_env_arg_t *args)
 {
     state_t *self = state;
     if (BAD == HANG_IN_INIT)
         hang();
+    if (BAD == SLOW_IN_INIT)
+        linger();
     if (BAD == CRASH_IN_INIT)
         *s_nowhere = 1;
     if (BAD == INIT_FAILS)
@@ -155,6 +170,13 @@ const tt_env_ops_t bad_ops = {
 __attribute__((constructor)) static void crash(void)
 {
     *s_nowhere = 1;
+}
+#endif
+
+#if BAD == SLOW_IN_LOAD
+__attribute__((constructor)) static void late(void)
+{
+    linger();
 }
 #endif
 

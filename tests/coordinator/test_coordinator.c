@@ -298,6 +298,34 @@ static void s_say_no_card(tt_link_t *link)
     assert_ok(tt_link_send(link, &event));
 }
 
+static void s_say_waiting(tt_link_t *collector, const char *text)
+{
+    const tt_msg_EVENT_t event =
+        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "waiting", .text = (char *)(uintptr_t)text, .code = 0);
+    assert_ok(tt_link_send(collector, &event));
+}
+
+/*  Each of them has an environment that takes long; that is told once, behind which the next event comes. */
+static void test_collectors_that_wait_for_their_environments_are_told_of_once(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    s_say_waiting(crew.collectors[0], "collectors wait for the environment ./slow.so");
+    link_expect(crew.controller, TT_MSG_EVENT, &packet);
+    assert_string_equal(packet.msg.EVENT.kind, "waiting");
+    assert_string_equal(packet.msg.EVENT.text, "collectors wait for the environment ./slow.so");
+    tt_packet_clear(&packet);
+    s_say_waiting(crew.collectors[1], "collectors wait for the environment ./slow.so");
+    s_say_no_card(crew.collectors[1]);
+    link_expect(crew.controller, TT_MSG_EVENT, &packet);
+    assert_string_equal(packet.msg.EVENT.kind, "failed");
+    tt_packet_clear(&packet);
+    assert_int_equal(run_wait(run), 69);
+    crew_leave(&crew);
+}
+
 /*  It has made steps, and the coordinator knows. */
 static void s_play(const run_t *run, tt_link_t *collector)
 {
@@ -485,6 +513,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stop_lets_rank_0_finish, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_an_order_to_stop_that_is_none, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_failure_ends_the_run_with_its_code, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_collectors_that_wait_for_their_environments_are_told_of_once, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_collector_that_cannot_play_ends_the_run, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(
             test_a_collector_that_cannot_play_beside_one_that_does, run_setup, run_teardown),
