@@ -37,7 +37,7 @@ static bool s_leads(const coordinator_t *self, sender_t from)
 
 static const ended_t *s_find_ended(const coordinator_t *self, const char *identity)
 {
-    for (size_t i = 0; i < ENDED_KEPT; i++)
+    for (size_t i = 0; i < ENDED_MAX; i++)
         if (strcmp(self->ended[i].identity, identity) == 0)
             return &self->ended[i];
     return NULL;
@@ -45,7 +45,7 @@ static const ended_t *s_find_ended(const coordinator_t *self, const char *identi
 
 static void s_bury(coordinator_t *self, peer_t *peer, const char *why)
 {
-    ended_t *ended = &self->ended[self->ended_count++ % ENDED_KEPT];
+    ended_t *ended = &self->ended[self->ended_count++ % ENDED_MAX];
     *ended = (ended_t){
         .role = peer->role, .index = peer->index, .era = roster_era(self->roster), .led = s_is_rank0(self, peer)};
     snprintf(ended->identity, sizeof ended->identity, "%s", peer->identity);

@@ -12,7 +12,7 @@
 #define MOVE_AWAY \
     "move it away, with its -wal, and `tutti resume` goes on from the newest snapshot in checkpoints/ that is whole"
 
-enum { APPLICATION_ID = 0x74746a31 /* "ttj1" */, ROSTERS_KEPT = 1000 };
+enum { APPLICATION_ID = 0x74746a31 /* "ttj1" */, ROSTERS_MAX = 1000 };
 
 /*  Structure of our class */
 struct journal {
@@ -513,7 +513,7 @@ static tt_status_t s_write_roster(journal_t *self, const tt_msg_ROSTER_t *roster
             (int64_t)roster->epoch, m->role, m->index, (int64_t)m->instance, m->rank, m->env_lo, m->env_count};
         TT_TRY(s_insert(self, "INSERT INTO members VALUES(?, ?, ?, ?, ?, ?, ?)", values, TT_COUNT(values)));
     }
-    const int64_t oldest = (int64_t)roster->epoch - ROSTERS_KEPT;
+    const int64_t oldest = (int64_t)roster->epoch - ROSTERS_MAX;
     TT_TRY(s_insert(self, "DELETE FROM members WHERE epoch <= ?", &oldest, 1));
     return s_insert(self, "DELETE FROM rosters WHERE epoch <= ?", &oldest, 1);
 }

@@ -19,7 +19,7 @@
 #include "coordinator/tensorboard.h"
 #include "coordinator/snapshot_store.h"
 
-enum { ENDED_KEPT = 64 };
+enum { ENDED_MAX = 64 };
 
 /*  A member whose process is known to have ended. What it said last (why it failed, its last snapshot) came on another
  *  connection than the news of its end, and may be read after it. */
@@ -55,9 +55,9 @@ struct coordinator {
     observers_t *observers;
     roster_t *roster;
     replicas_t *replicas;
-    uint32_t replaced;         /* replicas found silent                           */
-    char replaced_last[320];   /* the last of them, for a person; "" = none       */
-    ended_t ended[ENDED_KEPT]; /* a ring of the newest */
+    uint32_t replaced;        /* replicas found silent                           */
+    char replaced_last[320];  /* the last of them, for a person; "" = none       */
+    ended_t ended[ENDED_MAX]; /* a ring of the newest */
     size_t ended_count;
     journal_t *journal;
     progress_t progress;

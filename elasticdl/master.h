@@ -15,9 +15,9 @@
 #include "elasticdl/kube.h"
 
 enum {
-    ELASTICDL_TASKS = 32,   /* tasks that are not over                    */
-    ELASTICDL_KEPT = 256,   /* tasks in the list; of those that are over the oldest is forgotten */
-    ELASTICDL_AGENTS = 512, /* members of all tasks that are not over     */
+    ELASTICDL_TASKS = 32,      /* tasks that are not over                    */
+    ELASTICDL_TASKS_MAX = 256, /* tasks in the list; of those that are over the oldest is forgotten */
+    ELASTICDL_AGENTS = 512,    /* members of all tasks that are not over     */
 };
 
 typedef struct {

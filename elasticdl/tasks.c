@@ -34,7 +34,7 @@ struct tasks {
     tt_reactor_t *loop;
     const edl_task_limits_t *limits;
     const tt_clock_t *clock;
-    entry_t entries[ELASTICDL_KEPT];
+    entry_t entries[ELASTICDL_TASKS_MAX];
     size_t count;
     int next_id;
 };
@@ -109,7 +109,7 @@ static void s_forget_all(edl_tasks_t *self, size_t i)
 
 static void s_make_room(edl_tasks_t *self)
 {
-    for (size_t i = 0; i < self->count && self->count == ELASTICDL_KEPT; i++)
+    for (size_t i = 0; i < self->count && self->count == ELASTICDL_TASKS_MAX; i++)
         if (s_over(&self->entries[i]))
             s_forget_all(self, i);
 }
@@ -145,7 +145,7 @@ void edl_tasks_adopt(edl_tasks_t *self, int id, const elasticdl_request_t *reque
 {
     edl_task_t *task;
     s_make_room(self);
-    if (self->count == ELASTICDL_KEPT || edl_tasks_find_id(self, id))
+    if (self->count == ELASTICDL_TASKS_MAX || edl_tasks_find_id(self, id))
         return;
     edl_task_new(&task, id, request, self->limits, tt_now_ms(self->clock));
     task->adopted = true;

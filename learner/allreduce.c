@@ -259,7 +259,7 @@ void allreduce_finish(allreduce_t *self)
     self->sending = false;
 }
 
-const float *allreduce_kept(const allreduce_t *self, uint64_t *step)
+const float *allreduce_last_sum(const allreduce_t *self, uint64_t *step)
 {
     *step = self->last;
     return self->kept ? self->sum[1] : NULL;

@@ -52,7 +52,7 @@ const float *allreduce_sum(allreduce_t *self);
 tt_status_t allreduce_nudge(allreduce_t *self);
 /*  The sum of the last finished step and its number, NULL = none is kept. For a joiner, who must be able to help a peer
  *  that is one step behind when whoever told it where we stand is gone. Borrowed. */
-const float *allreduce_kept(const allreduce_t *self, uint64_t *step);
+const float *allreduce_last_sum(const allreduce_t *self, uint64_t *step);
 /*  The joiner's side: keep this sum of `step`. */
 void allreduce_keep(allreduce_t *self, uint64_t step, const float *sum);
 /*  The step in hand was applied: it is the last finished one now. */

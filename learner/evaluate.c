@@ -15,14 +15,14 @@
 #include "common/job/diverged.h"
 #include "common/job/fit.h"
 
-enum { KEPT = TT_SNAPSHOT_WAITING_MAX, NICE = 10, JOIN_S = 2 };
+enum { WAITING_MAX = TT_SNAPSHOT_WAITING_MAX, NICE = 10, JOIN_S = 2 };
 typedef enum { IDLE, GIVEN, PLAYED } phase_t;
 
 /*  A version by reference. */
 typedef struct {
     uint64_t version;
     zmq_msg_t frame[2]; /* parameters, normaliser */
-} kept_t;
+} waiting_t;
 
 struct evaluate {
     /* the learner's thread's */
@@ -30,16 +30,16 @@ struct evaluate {
     tt_train_cfg_t train;
     tt_columns_t *columns;
     size_t params, norm;
-    kept_t kept[KEPT]; /* ascending */
+    waiting_t waiting[WAITING_MAX]; /* ascending */
     uint32_t count;
-    bool counts;   /* the game in hand is of kept[0] */
+    bool counts;   /* the game in hand is of waiting[0] */
     uint64_t seen; /* of `steps`                     */
     bool alive;    /* the thread is there            */
     pthread_t thread;
     int fd;
 
     /* handed over: the player's while GIVEN, else the learner's */
-    kept_t game;
+    waiting_t game;
     evaluate_result_t result;
     tt_status_t status;
     char text[512];
@@ -55,7 +55,7 @@ struct evaluate {
 
 /* ---- references ----------------------------------------------------------------------------------------------------- */
 
-static void s_refer(kept_t *to, kept_t *from)
+static void s_refer(waiting_t *to, waiting_t *from)
 {
     to->version = from->version;
     for (int i = 0; i < 2; i++) {
@@ -64,18 +64,18 @@ static void s_refer(kept_t *to, kept_t *from)
     }
 }
 
-static void s_drop(kept_t *kept)
+static void s_drop(waiting_t *one)
 {
     for (int i = 0; i < 2; i++)
-        tt_frame_close(&kept->frame[i]);
+        tt_frame_close(&one->frame[i]);
 }
 
 static void s_drop_oldest(evaluate_t *self)
 {
-    s_drop(&self->kept[0]);
+    s_drop(&self->waiting[0]);
     for (uint32_t i = 1; i < self->count; i++) {
-        s_refer(&self->kept[i - 1], &self->kept[i]);
-        s_drop(&self->kept[i]);
+        s_refer(&self->waiting[i - 1], &self->waiting[i]);
+        s_drop(&self->waiting[i]);
     }
     self->count--;
     self->counts = false;
@@ -83,20 +83,20 @@ static void s_drop_oldest(evaluate_t *self)
 
 /*  Room for one more, larger than all. Who does not lead has no other way to know that the oldest is done: the leader, too, goes on
  *  with one outstanding only. */
-static kept_t *s_add(evaluate_t *self, uint64_t version)
+static waiting_t *s_add(evaluate_t *self, uint64_t version)
 {
-    if (self->count == KEPT)
+    if (self->count == WAITING_MAX)
         s_drop_oldest(self);
-    kept_t *kept = &self->kept[self->count++];
-    kept->version = version;
-    return kept;
+    waiting_t *one = &self->waiting[self->count++];
+    one->version = version;
+    return one;
 }
 
-static tt_snapshot_version_t s_version(const kept_t *kept)
+static tt_snapshot_version_t s_version(const waiting_t *one)
 {
-    kept_t *frames = (kept_t *)(uintptr_t)kept; /* zmq_msg_data takes no const */
+    waiting_t *frames = (waiting_t *)(uintptr_t)one; /* zmq_msg_data takes no const */
     return (tt_snapshot_version_t){
-        .version = kept->version, .params = zmq_msg_data(&frames->frame[0]), .norm = zmq_msg_data(&frames->frame[1])};
+        .version = one->version, .params = zmq_msg_data(&frames->frame[0]), .norm = zmq_msg_data(&frames->frame[1])};
 }
 
 static void s_set_phase(evaluate_t *self, phase_t phase)
@@ -292,18 +292,18 @@ void evaluate_capture(const evaluate_t *self, tt_snapshot_t *out)
 {
     out->waitings = self->count;
     for (uint32_t i = 0; i < self->count; i++)
-        out->waiting[i] = s_version(&self->kept[i]);
+        out->waiting[i] = s_version(&self->waiting[i]);
 }
 
 void evaluate_restore(evaluate_t *self, const tt_snapshot_t *from)
 {
     evaluate_reset(self);
     for (size_t i = 0; i < from->waitings; i++) {
-        kept_t *kept = s_add(self, from->waiting[i].version);
-        tt_frame_new(&kept->frame[0], self->params * sizeof(float));
-        tt_frame_new(&kept->frame[1], self->norm * sizeof(double));
-        memcpy(zmq_msg_data(&kept->frame[0]), from->waiting[i].params, self->params * sizeof(float));
-        memcpy(zmq_msg_data(&kept->frame[1]), from->waiting[i].norm, self->norm * sizeof(double));
+        waiting_t *one = s_add(self, from->waiting[i].version);
+        tt_frame_new(&one->frame[0], self->params * sizeof(float));
+        tt_frame_new(&one->frame[1], self->norm * sizeof(double));
+        memcpy(zmq_msg_data(&one->frame[0]), from->waiting[i].params, self->params * sizeof(float));
+        memcpy(zmq_msg_data(&one->frame[1]), from->waiting[i].norm, self->norm * sizeof(double));
     }
 }
 
@@ -318,7 +318,7 @@ tt_status_t evaluate_begin(evaluate_t *self)
 {
     if (self->count == 0 || s_phase(self) != IDLE)
         return TT_OK;
-    s_refer(&self->game, &self->kept[0]);
+    s_refer(&self->game, &self->waiting[0]);
     self->counts = true;
     atomic_store(&self->stop, false);
     atomic_store(&self->ended, 0);
@@ -349,7 +349,7 @@ tt_status_t evaluate_take(evaluate_t *self, tt_snapshot_version_t *version, eval
     if (self->status != TT_OK)
         return tt_err(
             self->status, "evaluation of version %llu: %s", (unsigned long long)self->game.version, self->text);
-    *version = s_version(&self->kept[0]);
+    *version = s_version(&self->waiting[0]);
     *out = self->result;
     return TT_OK;
 }
@@ -372,7 +372,7 @@ const char *evaluate_doing(const evaluate_t *self, char *out, size_t size)
     if (!self->counts)
         snprintf(out, size, "no more: the game in hand is to stop");
     else
-        snprintf(out, size, "version %llu (%u of %u episodes have ended)", (unsigned long long)self->kept[0].version,
+        snprintf(out, size, "version %llu (%u of %u episodes have ended)", (unsigned long long)self->waiting[0].version,
             atomic_load_explicit(&self->ended, memory_order_relaxed), self->train.eval.episodes);
     return out;
 }

@@ -97,7 +97,7 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
     tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
     tt_snapshot_t snapshot;
     TT_TRY(state_capture(self, STATE_REPLAY_SINCE, to->msg.batch, &snapshot));
-    snapshot.sum = allreduce_kept(self->data.allreduce, &snapshot.sum_step);
+    snapshot.sum = allreduce_last_sum(self->data.allreduce, &snapshot.sum_step);
     tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);
     if (status == TT_OK) {

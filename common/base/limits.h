@@ -26,7 +26,7 @@ enum {
     TT_LAYERS_MAX = 8,      /* hidden ones                                                              */
     TT_UNITS_MAX = 1 << 16, /* of a layer; elements of an observation, actions                     */
     TT_PARAMS_MAX = 1 << 28,
-    TT_KEPT_MAX_MIB = 16384,      /* of a learner's sequences, on the way through them, in all of its threads        */
+    TT_SEQUENCES_MAX_MIB = 16384, /* of a learner's sequences, on the way through them, in all of its threads        */
     TT_EPSILON_POWER_MAX = 100,   /* of epsilons by env (common/rl/schedule.h)                                   */
     TT_QUANTILES_MAX = 200,       /* of a choice's return                                                        */
     TT_SIGMA_MAX = 10,            /* of noise beside numbers within -1 and 1 (common/rl/schedule.h)              */

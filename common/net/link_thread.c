@@ -10,7 +10,7 @@
 #include "common/net/link_core.h"
 #include "common/net/resolve.h"
 
-enum { HELLO_MS = 1000, LEASES_MAX = 10, FAREWELL_MS = 500, KEPT_MAX = 4096, RETRY_MS = 10 };
+enum { HELLO_MS = 1000, LEASES_MAX = 10, FAREWELL_MS = 500, LETTERS_MAX = 4096, RETRY_MS = 10 };
 
 static void s_finish(tt_link_t *self, tt_status_t status, const char *text)
 {
@@ -127,7 +127,7 @@ static void s_post(tt_link_t *self, tt_letter_t *letter)
         tt_letter_destroy(&letter);
         return;
     }
-    if (self->sent.count + self->unsent.count >= KEPT_MAX) {
+    if (self->sent.count + self->unsent.count >= LETTERS_MAX) {
         log_warn("the coordinator has been away for long: %s is dropped", tt_msg_name(letter->msg.type));
         tt_letter_destroy(&letter);
         return;

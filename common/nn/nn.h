@@ -32,8 +32,8 @@
 enum {
     TT_GROUP_ALIGN = 64, /* floats: where a group may begin                                */
     TT_HIDDEN_MAX = TT_LAYERS_MAX,
-    TT_SEQUENCES = 32,  /* side by side (tt_sums_t): TT_BLOCK, so that only a shard's last block is short */
-    TT_KEPT_OF_UNIT = 9 /* floats of each unit and row of sequences that are trained on (cpu/sequences.c) */
+    TT_SEQUENCES = 32,     /* side by side (tt_sums_t): TT_BLOCK, so that only a shard's last block is short */
+    TT_SEQUENCE_FLOATS = 9 /* floats of each unit and row of sequences that are trained on (cpu/sequences.c) */
 };
 
 typedef enum { TT_NN_TANH, TT_NN_RELU, TT_NN_NONE } tt_nn_activation_t; /* NONE: of encoders' layers only */

@@ -11,7 +11,7 @@
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 
-enum { DEADLINE_MS = 60000, OUTPUT_MAX = 1 << 20, WORDS_KEPT = 400 };
+enum { DEADLINE_MS = 60000, OUTPUT_MAX = 1 << 20, WORDS_MAX = 400 };
 
 struct kube_exec_run {
     tt_reactor_t *loop;
@@ -23,7 +23,7 @@ struct kube_exec_run {
     uint64_t deadline;
     tt_buf_t output;
     bool too_much;
-    char words[WORDS_KEPT]; /* the last of stderr */
+    char words[WORDS_MAX]; /* the last of stderr */
     size_t word_count;
 };
 
@@ -116,11 +116,11 @@ static void s_keep_output(kube_exec_run_t *self, const char *data, size_t size)
 
 static void s_keep_words(kube_exec_run_t *self, const char *data, size_t size)
 {
-    if (size > WORDS_KEPT) {
-        data += size - WORDS_KEPT;
-        size = WORDS_KEPT;
+    if (size > WORDS_MAX) {
+        data += size - WORDS_MAX;
+        size = WORDS_MAX;
     }
-    const size_t over = self->word_count + size > WORDS_KEPT ? self->word_count + size - WORDS_KEPT : 0;
+    const size_t over = self->word_count + size > WORDS_MAX ? self->word_count + size - WORDS_MAX : 0;
     memmove(self->words, self->words + over, self->word_count - over);
     memcpy(self->words + self->word_count - over, data, size);
     self->word_count += size - over;
@@ -165,7 +165,7 @@ static const char *s_words(kube_exec_run_t *self, char *out)
 
 static tt_status_t s_result(kube_exec_run_t *self, int how, kube_exec_credential_t *credential)
 {
-    char words[WORDS_KEPT + 1];
+    char words[WORDS_MAX + 1];
     const char *name = self->exec->command;
     if (WIFSIGNALED(how))
         return tt_err(TT_DENIED, "credential plug-in %s was killed by signal %d", name, WTERMSIG(how));

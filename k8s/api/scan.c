@@ -256,7 +256,7 @@ static tt_status_t s_key_start(kube_scan_t *self)
 }
 
 /*  A key of an object: wanted or not. */
-static tt_status_t s_key_kept(kube_scan_t *self, level_t *level)
+static tt_status_t s_take_key(kube_scan_t *self, level_t *level)
 {
     const size_t start = self->mark + 1u + level->any;
     const char *key = self->out.data ? self->out.data + start : "";
@@ -304,7 +304,7 @@ static tt_status_t s_string_over(kube_scan_t *self)
         self->capture = NULL;
         self->at = AT_COLON;
         if (level->in == IN_OBJECT)
-            return s_key_kept(self, level);
+            return s_take_key(self, level);
         s_key_of_envelope(self, level);
         return TT_OK;
     }

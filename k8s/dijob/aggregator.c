@@ -3,16 +3,16 @@
 #include "k8s/dijob/parts.h"
 
 /*  What a container may keep when it runs another program: nothing that speaks of the first one's ports, probes or size. */
-static const char *const s_kept[] = {
+static const char *const s_copied[] = {
     "image", "imagePullPolicy", "env", "envFrom", "volumeMounts", "workingDir", "securityContext"};
 
 static json_t *s_container(const json_t *like, bool tutti)
 {
     json_t *container = json_pack("{s:s}", "name", MAIN_CONTAINER);
-    for (size_t i = 0; i < TT_COUNT(s_kept); i++) {
-        const json_t *value = json_object_get(like, s_kept[i]);
+    for (size_t i = 0; i < TT_COUNT(s_copied); i++) {
+        const json_t *value = json_object_get(like, s_copied[i]);
         if (value)
-            json_object_set_new(container, s_kept[i], json_deep_copy(value));
+            json_object_set_new(container, s_copied[i], json_deep_copy(value));
     }
     json_object_set_new(container, "command",
         tutti ? json_pack("[s, s]", "tutti", "aggregator")

@@ -70,17 +70,17 @@ static dijob_pod_want_t *s_keep(const planner_t *self, const dijob_pod_want_t *w
     size_t size = sizeof *want;
     for (size_t i = 0; i < TT_COUNT(all); i++)
         size += all[i] ? strlen(all[i]) + 1 : 0;
-    dijob_pod_want_t *kept = tt_new0(size);
-    char *at = (char *)(kept + 1);
-    *kept = *want;
-    kept->name = s_put(&at, want->name);
-    kept->replaces = s_put(&at, want->replaces);
-    kept->aggregator = s_put(&at, want->aggregator);
-    kept->aggregator_uid = s_put(&at, want->aggregator_uid);
-    kept->master_name = s_put(&at, want->master_name);
+    dijob_pod_want_t *copy = tt_new0(size);
+    char *at = (char *)(copy + 1);
+    *copy = *want;
+    copy->name = s_put(&at, want->name);
+    copy->replaces = s_put(&at, want->replaces);
+    copy->aggregator = s_put(&at, want->aggregator);
+    copy->aggregator_uid = s_put(&at, want->aggregator_uid);
+    copy->master_name = s_put(&at, want->master_name);
     if (asked)
-        (void)dijob_asked(&kept->resources, strcpy(at, asked));
-    return kept;
+        (void)dijob_asked(&copy->resources, strcpy(at, asked));
+    return copy;
 }
 
 /*  An aggregator's template is the job's, or an AggregatorConfig's. */

@@ -7,7 +7,7 @@
 #include "k8s/front/spec.h"
 
 enum {
-    FAILED_KEPT = 3, /* newest failed pods of a role that are kept for reading */
+    FAILED_MAX = 3, /* newest failed pods of a role that are kept for reading */
     EXIT_TERMINATED = 143,
     LABEL_MAX = 63
 };
@@ -66,7 +66,7 @@ static tt_group_t s_group(const planner_t *planner, const char *name, dijob_role
         .min = -1,
         .after = TT_GROUP_NONE,
         .owner = TT_GROUP_NONE,
-        .keep_failed = FAILED_KEPT,
+        .keep_failed = FAILED_MAX,
         .blocked = planner_refused(planner, role, task)};
 }
 

@@ -20,10 +20,10 @@ void front_refuse(front_refusals_t *self, const front_refusal_t *refusal)
 {
     front_allow(self, refusal->group);
     self->list = tt_realloc(self->list, tt_mul(self->count + 1, sizeof *self->list));
-    front_refusal_t *kept = &self->list[self->count++];
-    *kept = *refusal;
-    kept->words = tt_strdup(refusal->words);
-    kept->reason = tt_strdup(refusal->reason);
+    front_refusal_t *copy = &self->list[self->count++];
+    *copy = *refusal;
+    copy->words = tt_strdup(refusal->words);
+    copy->reason = tt_strdup(refusal->reason);
 }
 
 int64_t front_refused_until(front_refusals_t *self, int64_t now_ms)

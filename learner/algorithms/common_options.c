@@ -7,21 +7,21 @@ tt_status_t common_bad(const tt_config_t *config, const char *key, tt_status_t s
     return tt_err_wrap(status, "%s: %s", tt_config_origin(config, key), key);
 }
 
-tt_status_t common_check_kept(const tt_config_t *config, const tt_train_cfg_t *train, common_kept_t kept)
+tt_status_t common_check_sequences(const tt_config_t *config, const tt_train_cfg_t *train, common_sequences_t of)
 {
     const uint32_t shards = train->learner.shards, threads = train->learner.threads ? train->learner.threads : 1;
-    const uint32_t most = (kept.sequences + shards - 1) / shards, side = most < TT_SEQUENCES ? most : TT_SEQUENCES;
-    const uint64_t units = tt_align(train->network.rnn_size, 16), rows = (uint64_t)side * kept.steps;
-    const uint64_t bytes = sizeof(float) * TT_KEPT_OF_UNIT * units * rows * kept.towers * threads; /* below 2^60 */
-    if (bytes >> 20 <= TT_KEPT_MAX_MIB)
+    const uint32_t most = (of.sequences + shards - 1) / shards, side = most < TT_SEQUENCES ? most : TT_SEQUENCES;
+    const uint64_t units = tt_align(train->network.rnn_size, 16), rows = (uint64_t)side * of.steps;
+    const uint64_t bytes = sizeof(float) * TT_SEQUENCE_FLOATS * units * rows * of.towers * threads; /* below 2^60 */
+    if (bytes >> 20 <= TT_SEQUENCES_MAX_MIB)
         return TT_OK;
     return tt_err(TT_CONFIG,
         "%s: network.rnn_size %" PRIu32 ": %" PRIu32 " sequences of %" PRIu32 " steps at a time, in each of %" PRIu32
         " threads, are %" PRIu64
         " MiB that a learner keeps while it trains on them, at most %d are possible: lower it, %s or learner.threads, "
         "or raise learner.shards",
-        tt_config_origin(config, "network.rnn_size"), train->network.rnn_size, side, kept.steps, threads, bytes >> 20,
-        TT_KEPT_MAX_MIB, kept.steps_key);
+        tt_config_origin(config, "network.rnn_size"), train->network.rnn_size, side, of.steps, threads, bytes >> 20,
+        TT_SEQUENCES_MAX_MIB, of.steps_key);
 }
 
 tt_opt_spec_t common_opt_spec(const common_cfg_t *cfg)

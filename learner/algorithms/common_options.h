@@ -77,9 +77,9 @@ typedef struct {
     uint32_t sequences, steps;
     const char *steps_key;
     uint32_t towers;
-} common_kept_t;
-/*  TT_CONFIG: what a learner's threads keep of it (common/nn/cpu/sequences.c), all that gradients go back through, is more than TT_KEPT_MAX_MIB. */
-tt_status_t common_check_kept(const tt_config_t *config, const tt_train_cfg_t *train, common_kept_t kept);
+} common_sequences_t;
+/*  TT_CONFIG: what a learner's threads keep of it (common/nn/cpu/sequences.c), all that gradients go back through, is more than TT_SEQUENCES_MAX_MIB. */
+tt_status_t common_check_sequences(const tt_config_t *config, const tt_train_cfg_t *train, common_sequences_t of);
 
 tt_opt_spec_t common_opt_spec(const common_cfg_t *cfg);
 

@@ -65,7 +65,7 @@ const tt_cfg_field_t dqn_fields[] = {
         .resume = TT_CFG_GIVEN},
     {"replay.priority_delay", TT_CFG_U32, AT(replay.priority_delay), "1", 0, REPLAY_DELAY_MAX,
         .help = "optimizer steps after which new priorities count; 0 = with the next one"},
-    OFF_POLICY_KEPT,
+    OFF_POLICY_STORAGE,
     {0},
 };
 
@@ -152,8 +152,8 @@ static tt_status_t s_check_sequences(const tt_config_t *config, const tt_train_c
         return BAD("algorithm.batch_size",
             "%" PRIu32 " sequences of algorithm.sequence_length %" PRIu32 " (%s) are more than %d steps",
             cfg->off.batch_size, form.length, tt_config_origin(config, "algorithm.sequence_length"), TT_RIDE_MAX);
-    return common_check_kept(config, train,
-        (common_kept_t){.sequences = cfg->off.batch_size,
+    return common_check_sequences(config, train,
+        (common_sequences_t){.sequences = cfg->off.batch_size,
             .steps = form.length,
             .steps_key = "algorithm.sequence_length",
             .towers = 1});

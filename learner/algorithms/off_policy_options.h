@@ -68,7 +68,7 @@ _Static_assert((uint64_t)OFF_POLICY_CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay h
             .help = "transitions that are kept; the oldest batches go first"                                    \
     }
 
-#define OFF_POLICY_KEPT                                                                                                \
+#define OFF_POLICY_STORAGE                                                                                             \
     {"replay.save", TT_CFG_BOOL, offsetof(off_policy_cfg_t, save), "true",                                             \
         .help = "snapshots have it too, in files beside them; false: a resumed run begins with an empty one",          \
         .resume = TT_CFG_GIVEN},                                                                                       \

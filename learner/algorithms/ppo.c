@@ -268,8 +268,8 @@ tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_evaluat
     s_fill_rows(self, &estimates);
     self->explained_variance = s_explained_variance(self->target, estimates.value, self->rows);
     const float done = (float)ppo_progress(&self->train, &self->cfg, batch->env_steps);
-    const float kept = self->cfg.anneal == PPO_LINEAR ? 1 - done * (1 - self->cfg.anneal_to) : 1;
-    self->lr = self->cfg.common.learning_rate * kept;
+    const float share = self->cfg.anneal == PPO_LINEAR ? 1 - done * (1 - self->cfg.anneal_to) : 1;
+    self->lr = self->cfg.common.learning_rate * share;
     self->clip = self->cfg.clip * (self->cfg.clip_anneal == PPO_LINEAR ? 1 - done : 1);
     self->order_epoch = UINT32_MAX;
     self->steps_seen = 0;

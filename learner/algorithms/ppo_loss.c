@@ -322,16 +322,18 @@ BLOCK_FN void s_own_slopes(
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------ */
 
-enum { KEPT = 16 }; /* discrete elements whose numbers are kept between the two passes over them; more are made again */
+enum {
+    CHOICES = 16
+}; /* discrete elements whose numbers are kept between the two passes over them; more are made again */
 
-BLOCK_FN choice_t *s_kept(choice_t *kept, uint32_t number)
+BLOCK_FN choice_t *s_place(choice_t *choices, uint32_t number)
 {
-    return &kept[number < KEPT ? number : KEPT - 1];
+    return &choices[number < CHOICES ? number : CHOICES - 1];
 }
 
 /*  Log-probabilities and entropies of the block's rows. */
 BLOCK_FN void s_log_prob(
-    const given_t *self, const tt_loss_block_t *block, choice_t *kept, col_out log_prob, col_out entropy)
+    const given_t *self, const tt_loss_block_t *block, choice_t *choices, col_out log_prob, col_out entropy)
 {
     const ppo_policy_t *policy = self->policy;
     uint32_t number = 0;
@@ -344,7 +346,7 @@ BLOCK_FN void s_log_prob(
             s_box(self, block, part, total);
         size_t before = 0;
         for (uint32_t e = 0; !part->box && e < part->elements; before += policy->choices[part->choices + e++]) {
-            choice_t *c = s_kept(kept, number++);
+            choice_t *c = s_place(choices, number++);
             s_choice(self, block, part, e, before, c);
             EACH_ROW(r)
             {
@@ -360,7 +362,7 @@ BLOCK_FN void s_log_prob(
 }
 
 /*  The derivatives by the head and by log_std. */
-BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const cols_t *in, choice_t *kept,
+BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const cols_t *in, choice_t *choices,
     col_in d_log_prob, float weight)
 {
     const ppo_policy_t *policy = self->policy;
@@ -374,8 +376,8 @@ BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const 
         size_t before = 0;
         for (uint32_t e = 0; !part->box && e < part->elements;
              before += policy->choices[part->choices + e++], number++) {
-            choice_t *c = s_kept(kept, number);
-            if (number >= KEPT - 1)
+            choice_t *c = s_place(choices, number);
+            if (number >= CHOICES - 1)
                 s_choice(self, block, part, e, before, c);
             s_choice_slopes(self, in, d_log_prob, c);
         }
@@ -390,14 +392,14 @@ BLOCK_CLONES void ppo_loss(const void *params, const void *const *input, const t
         .mask = (const uint8_t *)input[PPO_IN_MASK],
         .action = input + PPO_IN_ACTION};
     const given_t *self = &given;
-    choice_t kept[KEPT];
+    choice_t choices[CHOICES];
     cols_t in;
     col_t log_prob = {0}, entropy = {0}, d_log_prob;
     s_gather(self, block, &in);
-    s_log_prob(self, block, kept, log_prob, entropy);
+    s_log_prob(self, block, choices, log_prob, entropy);
     s_policy_of(self, &in, log_prob, d_log_prob, block->stats);
     const float weight = block_sum(in.weight);
-    s_slopes(self, block, &in, kept, d_log_prob, weight);
+    s_slopes(self, block, &in, choices, d_log_prob, weight);
     s_value(self, &in, block->head[PPO_CRITIC], block->d_head[PPO_CRITIC], block->stats);
     EACH_ROW(r)
     {

@@ -104,8 +104,8 @@ static tt_status_t s_check_envs(const tt_config_t *config, const tt_train_cfg_t 
             "whole envs; nearest that works: set algorithm.minibatches to %u",
             tt_config_origin(config, "algorithm.minibatches"), count, cfg->minibatches ? "" : " where it is not set",
             envs, tt_config_origin(config, "network.rnn"), s_nearest_divisor(envs, count));
-    return common_check_kept(config, train,
-        (common_kept_t){.sequences = ppo_minibatch_rows(train, cfg) / steps,
+    return common_check_sequences(config, train,
+        (common_sequences_t){.sequences = ppo_minibatch_rows(train, cfg) / steps,
             .steps = steps,
             .steps_key = "num_steps",
             .towers = train->network.shared ? 1 : 2});

@@ -31,7 +31,7 @@ const tt_cfg_field_t td3_fields[] = {
     COMMON_OPTIMIZER("adam", "1e-8"),
     COMMON_HEAD_GAIN("1"),
     OFF_POLICY_CAPACITY,
-    OFF_POLICY_KEPT,
+    OFF_POLICY_STORAGE,
     {0},
 };
 

@@ -423,7 +423,7 @@ static void s_check_pooling(const tt_kernels_t *kernels, uint32_t seed)
 /*  A row's numbers, [rows][count], of the CPU and the device. */
 typedef struct {
     uint32_t rows, count;
-    float *x, *d, *gain, *bias, *y, *d_x, *kept;
+    float *x, *d, *gain, *bias, *y, *d_x, *moments;
     float *cuda_x, *cuda_d, *cuda_gain, *cuda_bias;
 } norm_t;
 
@@ -438,7 +438,7 @@ static norm_t s_norm(uint32_t seed)
     self.bias = ops_numbers(seed, 4, kind, self.count);
     self.y = tt_array0(all, sizeof *self.y);
     self.d_x = tt_array0(all, sizeof *self.d_x);
-    self.kept = tt_array0(self.rows, CPU_NORM_KEEPS * sizeof *self.kept);
+    self.moments = tt_array0(self.rows, CPU_NORM_MOMENTS * sizeof *self.moments);
     self.cuda_x = s_put_floats(self.x, all);
     self.cuda_d = s_put_floats(self.d, all);
     self.cuda_gain = s_put_floats(self.gain, self.count);
@@ -454,20 +454,20 @@ static void s_free_norm(norm_t *self)
     ops_free(self->bias);
     free(self->y);
     free(self->d_x);
-    free(self->kept);
+    free(self->moments);
     s_fine(cudaFree(self->cuda_x));
     s_fine(cudaFree(self->cuda_d));
     s_fine(cudaFree(self->cuda_gain));
     s_fine(cudaFree(self->cuda_bias));
 }
 
-static void s_check_norm_grads(const tt_kernels_t *kernels, norm_t *self, const float *kept, tt_nn_activation_t act)
+static void s_check_norm_grads(const tt_kernels_t *kernels, norm_t *self, const float *moments, tt_nn_activation_t act)
 {
     const uint32_t count = self->count;
     grads_t grads;
     s_take_grads(&grads, self->rows, 0, SHARDS, 2 * (size_t)count);
     const cuda_layer_norm_grads_t job = {
-        .count = count, .x = self->cuda_x, .kept = kept, .d = self->cuda_d, .gain_at = count, .bias_at = 0};
+        .count = count, .x = self->cuda_x, .moments = moments, .d = self->cuda_d, .gain_at = count, .bias_at = 0};
     cuda_layer_norm_grads(s_stream, &grads.run, &job);
     for (uint32_t s = 0; s < SHARDS; s++) {
         float *gain = tt_array0(count, sizeof *gain), *bias = tt_array0(count, sizeof *bias);
@@ -475,7 +475,7 @@ static void s_check_norm_grads(const tt_kernels_t *kernels, norm_t *self, const 
         for (size_t r = first; r < s_begin(&grads.run, s + 1); r++) {
             const float *x = self->x + r * count;
             float *d_x = self->d_x + r * count;
-            cpu_norm_backward(kernels, count, x, self->kept + r * CPU_NORM_KEEPS, self->gain, self->d + r * count,
+            cpu_norm_backward(kernels, count, x, self->moments + r * CPU_NORM_MOMENTS, self->gain, self->d + r * count,
                 r == first, gain, bias, d_x);
             cpu_activate_back(kernels, act, count, x, d_x, d_x);
         }
@@ -495,7 +495,7 @@ static void s_check_layer_norm(const tt_kernels_t *kernels, uint32_t seed)
     for (size_t r = 0; r < self->rows; r++) {
         float *y = self->y + r * self->count;
         cpu_norm_forward(kernels, self->count, self->x + r * self->count, self->gain, self->bias, y,
-            self->kept + r * CPU_NORM_KEEPS);
+            self->moments + r * CPU_NORM_MOMENTS);
         cpu_activate(kernels, act, self->count, y, y);
     }
     const cuda_layer_norm_t job = {.act = (cuda_act_t)act,
@@ -505,20 +505,20 @@ static void s_check_layer_norm(const tt_kernels_t *kernels, uint32_t seed)
         .gain = self->cuda_gain,
         .bias = self->cuda_bias,
         .y = s_room(all * sizeof(float)),
-        .kept = s_room(self->rows * CUDA_NORM_KEEPS * sizeof(float))};
+        .moments = s_room(self->rows * CUDA_NORM_MOMENTS * sizeof(float))};
     cuda_layer_norm(s_stream, &job);
     const cuda_layer_norm_back_t back = {.before = (cuda_act_t)act,
         .rows = self->rows,
         .count = self->count,
         .x = self->cuda_x,
-        .kept = job.kept,
+        .moments = job.moments,
         .gain = self->cuda_gain,
         .d = self->cuda_d,
         .d_x = s_room(all * sizeof(float))};
     cuda_layer_norm_back(s_stream, &back);
-    s_check_norm_grads(kernels, self, job.kept, act);
+    s_check_norm_grads(kernels, self, job.moments, act);
     s_same(self->y, job.y, all, "layer norm");
-    s_same(self->kept, job.kept, (size_t)self->rows * CPU_NORM_KEEPS, "mean and deviation");
+    s_same(self->moments, job.moments, (size_t)self->rows * CPU_NORM_MOMENTS, "mean and deviation");
     s_same(self->d_x, back.d_x, all, "layer norm, back");
     s_free_norm(self);
 }

@@ -216,7 +216,7 @@ class Cluster:
         self.world = None
         self.files = None
         self.context = self.who = None  # TLS to the API server, and the head that says who asks
-        self.kept = threading.local()  # a thread's connection to the API server
+        self.per_thread = threading.local()  # a thread's connection to the API server
         self.owner = self.guard = None
 
     # --- life
@@ -433,7 +433,7 @@ class Cluster:
                 self.context = ssl.create_default_context(cafile=self.files.path("ca.crt"))
             headers = {**self.who, **(headers or {})}
         keep = (port, host) == (6443, guard.ADDRESS)
-        connection = self.s_kept(timeout) if keep else None
+        connection = self.s_connection(timeout) if keep else None
         connection = connection or s_Connection(self.world["init"], port, self.context if port == 6443 else None, timeout)
         connection.host = host
         try:
@@ -444,15 +444,15 @@ class Cluster:
             connection.close()
             raise
         if keep:
-            self.kept.connection = connection
+            self.per_thread.connection = connection
         else:
             connection.close()
         return answer.status, text
 
-    def s_kept(self, timeout):
+    def s_connection(self, timeout):
         """The connection of this thread's last request; None if there is none, or its server has gone since. Handshakes with certificates
         were a third of what the API server did, and more of what a test did."""
-        connection, self.kept.connection = getattr(self.kept, "connection", None), None
+        connection, self.per_thread.connection = getattr(self.per_thread, "connection", None), None
         if not connection or not connection.sock:
             return None
         if select.select([connection.sock], [], [], 0)[0]:  # its end: nothing else comes unasked

@@ -321,11 +321,11 @@ static void test_a_joiner_hands_on_the_sum_it_was_given(void **state)
     static world_t world;
     s_open(&world, 1);
     uint64_t step = 0;
-    assert_null(allreduce_kept(world.self, &step));
+    assert_null(allreduce_last_sum(world.self, &step));
     float *sum = tt_array0((size_t)COUNT, sizeof *sum);
     sum[0] = 3;
     allreduce_keep(world.self, 7, sum);
-    assert_non_null(allreduce_kept(world.self, &step));
+    assert_non_null(allreduce_last_sum(world.self, &step));
     assert_int_equal(step, 7);
     world.view.generation = 2;
     assert_ok(allreduce_enter(world.self, &world.view));

@@ -196,25 +196,25 @@ static float s_sum(float lane[LANES])
     return lane[0];
 }
 
-static void s_norm(size_t count, const float *x, const float *gain, const float *bias, float *y, float *kept)
+static void s_norm(size_t count, const float *x, const float *gain, const float *bias, float *y, float *moments)
 {
     float sum[LANES] = {0}, squares[LANES] = {0};
     for (size_t i = 0; i < count; i++)
         sum[i % LANES] += x[i];
-    kept[0] = s_sum(sum) / (float)count;
+    moments[0] = s_sum(sum) / (float)count;
     for (size_t i = 0; i < count; i++)
-        squares[i % LANES] = fmaf(x[i] - kept[0], x[i] - kept[0], squares[i % LANES]);
-    kept[1] = 1.0f / sqrtf(s_sum(squares) / (float)count + 1e-5f);
+        squares[i % LANES] = fmaf(x[i] - moments[0], x[i] - moments[0], squares[i % LANES]);
+    moments[1] = 1.0f / sqrtf(s_sum(squares) / (float)count + 1e-5f);
     for (size_t i = 0; i < count; i++)
-        y[i] = fmaf((x[i] - kept[0]) * kept[1], gain[i], bias[i]);
+        y[i] = fmaf((x[i] - moments[0]) * moments[1], gain[i], bias[i]);
 }
 
-static void s_norm_back(size_t count, const float *x, const float *kept, const float *gain, const float *d,
+static void s_norm_back(size_t count, const float *x, const float *moments, const float *gain, const float *d,
     float *d_gain, float *d_bias, float *d_x)
 {
     float sum[LANES] = {0}, along[LANES] = {0};
     for (size_t i = 0; i < count; i++) {
-        const float g = d[i] * gain[i], z = (x[i] - kept[0]) * kept[1];
+        const float g = d[i] * gain[i], z = (x[i] - moments[0]) * moments[1];
         sum[i % LANES] += g;
         along[i % LANES] = fmaf(g, z, along[i % LANES]);
         d_gain[i] = fmaf(d[i], z, d_gain[i]);
@@ -222,24 +222,24 @@ static void s_norm_back(size_t count, const float *x, const float *kept, const f
     }
     const float mean = s_sum(sum) / (float)count, slope = s_sum(along) / (float)count;
     for (size_t i = 0; i < count; i++)
-        d_x[i] = fmaf(-(x[i] - kept[0]) * kept[1], slope, d[i] * gain[i] - mean) * kept[1];
+        d_x[i] = fmaf(-(x[i] - moments[0]) * moments[1], slope, d[i] * gain[i] - mean) * moments[1];
 }
 
 static void s_check_norm_of(const tt_kernels_t *kernels, uint32_t seed, size_t count, float *x)
 {
     float *gain = ops_numbers(seed, 2, OPS_PLAIN, count), *bias = ops_numbers(seed, 3, OPS_HOLES, count);
-    float *d = ops_numbers(seed, 4, OPS_HOLES, count), kept[2][CPU_NORM_KEEPS];
+    float *d = ops_numbers(seed, 4, OPS_HOLES, count), moments[2][CPU_NORM_MOMENTS];
     float *room[2][4];
     for (size_t i = 0; i < 8; i++)
         room[i / 4][i % 4] = s_room(count);
     memset(room[0][1], 0, count * sizeof(float));
     memset(room[0][2], 0, count * sizeof(float));
-    s_norm(count, x, gain, bias, room[0][0], kept[0]);
-    cpu_norm_forward(kernels, count, x, gain, bias, room[1][0], kept[1]);
-    ops_assert_same(kept[0], kept[1], CPU_NORM_KEEPS, kernels->name, "mean and scale");
+    s_norm(count, x, gain, bias, room[0][0], moments[0]);
+    cpu_norm_forward(kernels, count, x, gain, bias, room[1][0], moments[1]);
+    ops_assert_same(moments[0], moments[1], CPU_NORM_MOMENTS, kernels->name, "mean and scale");
     for (int row = 0; row < 2; row++) {
-        s_norm_back(count, x, kept[0], gain, d, room[0][1], room[0][2], room[0][3]);
-        cpu_norm_backward(kernels, count, x, kept[1], gain, d, row == 0, room[1][1], room[1][2], room[1][3]);
+        s_norm_back(count, x, moments[0], gain, d, room[0][1], room[0][2], room[0][3]);
+        cpu_norm_backward(kernels, count, x, moments[1], gain, d, row == 0, room[1][1], room[1][2], room[1][3]);
     }
     static const char *const what[] = {"norm", "gradient of the gain", "gradient of the bias", "gradient of the input"};
     for (size_t i = 0; i < 4; i++)
@@ -275,14 +275,14 @@ static void test_layer_norm(void **state)
 static void s_check_normal(const tt_kernels_t *kernels, uint32_t seed)
 {
     enum { COUNT = 500 };
-    float *x = ops_numbers(seed, 1, OPS_PLAIN, COUNT), gain[COUNT], bias[COUNT], y[COUNT], kept[CPU_NORM_KEEPS];
+    float *x = ops_numbers(seed, 1, OPS_PLAIN, COUNT), gain[COUNT], bias[COUNT], y[COUNT], moments[CPU_NORM_MOMENTS];
     double sum = 0, squares = 0;
     for (size_t i = 0; i < COUNT; i++) {
         x[i] = 5.0f + 3.0f * x[i];
         gain[i] = 1.0f;
         bias[i] = 0.0f;
     }
-    cpu_norm_forward(kernels, COUNT, x, gain, bias, y, kept);
+    cpu_norm_forward(kernels, COUNT, x, gain, bias, y, moments);
     for (size_t i = 0; i < COUNT; i++) {
         sum += y[i];
         squares += y[i] * y[i];

@@ -15,7 +15,7 @@ typedef struct {
     const float *x;
     float *y, *d, *d_x;
     uint8_t *which;
-    float *kept;
+    float *moments;
 } turn_t;
 
 static float *s_value(const turn_t *turn, uint32_t v)
@@ -122,7 +122,7 @@ static void s_norm(const turn_t *turn)
 {
     const cpu_op_t *op = turn->op;
     cpu_norm_forward(s_kernels(turn), turn->in->count, turn->x, op->params + op->weight_at, op->params + op->bias_at,
-        turn->y, turn->kept);
+        turn->y, turn->moments);
     s_activate(turn, turn->y);
 }
 
@@ -234,7 +234,7 @@ static void s_norm_back(const turn_t *turn)
 {
     const cpu_op_t *op = turn->op;
     float *d_x = s_derivative(turn, op->in), *grad = turn->slice->grad;
-    cpu_norm_backward(s_kernels(turn), turn->in->count, turn->x, turn->kept, op->params + op->weight_at, turn->d,
+    cpu_norm_backward(s_kernels(turn), turn->in->count, turn->x, turn->moments, op->params + op->weight_at, turn->d,
         s_first(turn), grad + op->weight_at, grad + op->bias_at, d_x);
     s_give(turn, d_x);
 }
@@ -307,7 +307,7 @@ static void s_set(turn_t *turn, const cpu_step_t *step)
     turn->d = turn->lane->d[v] ? s_derivative(turn, v) : NULL;
     turn->d_x = turn->in->wanted ? s_derivative(turn, turn->op->in) : NULL;
     turn->which = turn->lane->which[v] ? turn->lane->which[v] + turn->row * turn->out->stride : NULL;
-    turn->kept = turn->lane->kept[v] ? turn->lane->kept[v] + turn->row * CPU_NORM_KEEPS : NULL;
+    turn->moments = turn->lane->moments[v] ? turn->lane->moments[v] + turn->row * CPU_NORM_MOMENTS : NULL;
 }
 
 static bool s_is_dense(const cpu_encoder_t *self, uint32_t step)

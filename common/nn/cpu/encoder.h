@@ -50,7 +50,7 @@ struct cpu_encoder_lane {
     float *value[CPU_VALUES];   /* [TT_BLOCK][stride]                   */
     float *d[CPU_VALUES];       /* [TT_BLOCK or 1][stride]; the last one's is the trunk's */
     uint8_t *which[CPU_VALUES]; /* of a pooling layer's: [TT_BLOCK][stride] */
-    float *kept[CPU_VALUES];    /* of a layer norm's: [TT_BLOCK][CPU_NORM_KEEPS] */
+    float *moments[CPU_VALUES]; /* of a layer norm's: [TT_BLOCK][CPU_NORM_MOMENTS] */
 };
 
 /*  encoder_net.c: tensors are those of the tower in this set. */

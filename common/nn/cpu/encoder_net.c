@@ -203,6 +203,6 @@ void cpu_encoder_carve(
         if (kind == TT_LAYER_MAX_POOL)
             out->which[v] = (uint8_t *)cpu_carve(lane, at, TT_BLOCK * value->stride / sizeof(float));
         if (kind == TT_LAYER_LAYER_NORM)
-            out->kept[v] = cpu_carve(lane, at, TT_BLOCK * CPU_NORM_KEEPS);
+            out->moments[v] = cpu_carve(lane, at, TT_BLOCK * CPU_NORM_MOMENTS);
     }
 }

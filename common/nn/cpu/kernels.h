@@ -133,8 +133,8 @@ typedef struct {
     void (*pool)(const tt_pool_t *job, const float *in, float *out, uint8_t *which);
     void (*pool_back)(const tt_pool_t *job, const float *d, const uint8_t *which, float *d_in);
     /*  The rest is as ops.h has it. */
-    void (*norm)(size_t count, const float *x, const float *gain, const float *bias, float *y, float *kept);
-    void (*norm_back)(size_t count, const float *x, const float *kept, const float *gain, const float *d, bool first,
+    void (*norm)(size_t count, const float *x, const float *gain, const float *bias, float *y, float *moments);
+    void (*norm_back)(size_t count, const float *x, const float *moments, const float *gain, const float *d, bool first,
         float *d_gain, float *d_bias, float *d_x);
     void (*activate)(tt_nn_activation_t activation, size_t count, const float *x, float *y);
     void (*activate_back)(tt_nn_activation_t activation, size_t count, const float *y, const float *d, float *d_x);

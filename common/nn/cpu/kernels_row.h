@@ -45,7 +45,7 @@ V16_FN v16 part(v16 x, size_t left)
     return v_load_n(lanes, left);
 }
 
-static void kernel_norm(size_t count, const float *x, const float *gain, const float *bias, float *y, float *kept)
+static void kernel_norm(size_t count, const float *x, const float *gain, const float *bias, float *y, float *moments)
 {
     v16 sum = v_zero(), squares = v_zero();
     for (size_t i = 0; i < count; i += 16)
@@ -62,15 +62,15 @@ static void kernel_norm(size_t count, const float *x, const float *gain, const f
         const v16 z = v_mul(v_sub(part_load(x + i, left), v_set(mean)), v_set(scale[0]));
         part_store(y + i, v_fma(z, part_load(gain + i, left), part_load(bias + i, left)), left);
     }
-    kept[0] = mean;
-    kept[1] = scale[0];
+    moments[0] = mean;
+    moments[1] = scale[0];
 }
 
 /*  d_x = (g - mean g - z mean(g z)) scale, where g = d gain and z = (x - mean) scale. */
-static void kernel_norm_back(size_t count, const float *x, const float *kept, const float *gain, const float *d,
+static void kernel_norm_back(size_t count, const float *x, const float *moments, const float *gain, const float *d,
     bool first, float *d_gain, float *d_bias, float *d_x)
 {
-    const v16 mean = v_set(kept[0]), scale = v_set(kept[1]);
+    const v16 mean = v_set(moments[0]), scale = v_set(moments[1]);
     v16 sum = v_zero(), along = v_zero();
     for (size_t i = 0; i < count; i += 16) {
         const size_t left = count - i;

@@ -2,15 +2,15 @@
 #include "common/nn/cpu/ops.h"
 
 void cpu_norm_forward(const tt_kernels_t *kernels, size_t count, const float *x, const float *gain, const float *bias,
-    float *y, float *kept)
+    float *y, float *moments)
 {
-    kernels->norm(count, x, gain, bias, y, kept);
+    kernels->norm(count, x, gain, bias, y, moments);
 }
 
-void cpu_norm_backward(const tt_kernels_t *kernels, size_t count, const float *x, const float *kept, const float *gain,
-    const float *d, bool first, float *d_gain, float *d_bias, float *d_x)
+void cpu_norm_backward(const tt_kernels_t *kernels, size_t count, const float *x, const float *moments,
+    const float *gain, const float *d, bool first, float *d_gain, float *d_bias, float *d_x)
 {
-    kernels->norm_back(count, x, kept, gain, d, first, d_gain, d_bias, d_x);
+    kernels->norm_back(count, x, moments, gain, d, first, d_gain, d_bias, d_x);
 }
 
 void cpu_activate(const tt_kernels_t *kernels, tt_nn_activation_t activation, size_t count, const float *x, float *y)

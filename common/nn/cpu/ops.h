@@ -49,13 +49,13 @@ void cpu_pool_backward(
 
 /* ---- layer norm: y = (x - mean) / sqrt(variance + eps) * gain + bias, of `count` numbers ---------------------------------------- */
 
-enum { CPU_NORM_KEEPS = 2 }; /* floats kept from forward to backward: mean, 1 / deviation */
+enum { CPU_NORM_MOMENTS = 2 }; /* floats kept from forward to backward: mean, 1 / deviation */
 
 void cpu_norm_forward(const tt_kernels_t *kernels, size_t count, const float *x, const float *gain, const float *bias,
-    float *y, float *kept);
+    float *y, float *moments);
 /*  d_gain and d_bias are added to, or written with `first`; d_x is written. */
-void cpu_norm_backward(const tt_kernels_t *kernels, size_t count, const float *x, const float *kept, const float *gain,
-    const float *d, bool first, float *d_gain, float *d_bias, float *d_x);
+void cpu_norm_backward(const tt_kernels_t *kernels, size_t count, const float *x, const float *moments,
+    const float *gain, const float *d, bool first, float *d_gain, float *d_bias, float *d_x);
 
 /* ---- element by element -------------------------------------------------------------------------------------------------------- */
 

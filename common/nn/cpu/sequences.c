@@ -34,7 +34,7 @@ typedef struct {
     float *d_h;   /* [rows][units16]: what came to h                                                                  */
     float *d_before
         [2]; /* [sequences][units16]: what a step leaves for h and c of the one before                           */
-} kept_t;
+} activations_t;
 
 typedef struct {
     const cpu_plan_t *plan;
@@ -44,10 +44,10 @@ typedef struct {
     bool first;        /* group of the shard           */
     uint32_t sequences, steps; /* of it                        */
     uint32_t rows;
-    const uint32_t *row;         /* [sequences][steps] their numbers */
-    uint32_t *number;            /* [rows] the same in the group's order */
-    kept_t kept[TT_TOWERS_MAX];  /* of recurrent towers          */
-    float *d_out[TT_TOWERS_MAX]; /* [blocks][outs][TT_BLOCK], of heads that no recurrent tower is before */
+    const uint32_t *row;               /* [sequences][steps] their numbers */
+    uint32_t *number;                  /* [rows] the same in the group's order */
+    activations_t acts[TT_TOWERS_MAX]; /* of recurrent towers          */
+    float *d_out[TT_TOWERS_MAX];       /* [blocks][outs][TT_BLOCK], of heads that no recurrent tower is before */
 } group_t;
 
 /* ---- which towers, as bits ------------------------------------------------------------------------------------------ */
@@ -107,16 +107,16 @@ static void s_take_tower(group_t *self, uint32_t t, float *memory, size_t *at)
 {
     const cpu_tower_t *tower = &self->net->tower[0][t];
     const size_t rows = self->rows, sequences = self->sequences, units = tower->units16;
-    kept_t *kept = &self->kept[t];
-    kept->gates = s_take(memory, at, rows, tower->gates16);
-    kept->hh = s_take(memory, at, tower->lstm ? sequences : rows, tower->gates16);
-    kept->h = s_take(memory, at, rows, units);
-    kept->h_before = s_take(memory, at, rows, units);
-    kept->c_before = s_take(memory, at, tower->lstm ? rows + sequences : 0, units);
-    kept->squashed = s_take(memory, at, tower->lstm ? rows : 0, units);
-    kept->d_h = s_take(memory, at, rows, units);
+    activations_t *acts = &self->acts[t];
+    acts->gates = s_take(memory, at, rows, tower->gates16);
+    acts->hh = s_take(memory, at, tower->lstm ? sequences : rows, tower->gates16);
+    acts->h = s_take(memory, at, rows, units);
+    acts->h_before = s_take(memory, at, rows, units);
+    acts->c_before = s_take(memory, at, tower->lstm ? rows + sequences : 0, units);
+    acts->squashed = s_take(memory, at, tower->lstm ? rows : 0, units);
+    acts->d_h = s_take(memory, at, rows, units);
     for (int i = 0; i < 2; i++)
-        kept->d_before[i] = s_take(memory, at, sequences, units);
+        acts->d_before[i] = s_take(memory, at, sequences, units);
 }
 
 /*  Returns how many floats a group takes. */
@@ -205,7 +205,7 @@ static void s_read(group_t *self)
             const cpu_tower_t *tower = &self->net->tower[0][t];
             if (recurrent >> t & 1)
                 cpu_layer_forward(&block, &tower->layer[0], TT_GEMM_SUM, cpu_tower_input(&block, t),
-                    self->kept[t].gates + at * tower->gates16);
+                    self->acts[t].gates + at * tower->gates16);
         }
     }
 }
@@ -214,22 +214,22 @@ static void s_read(group_t *self)
 static tt_cell_t s_cell(const group_t *self, uint32_t t, size_t at)
 {
     const cpu_tower_t *tower = &self->net->tower[0][t];
-    const kept_t *kept = &self->kept[t];
+    const activations_t *acts = &self->acts[t];
     const size_t units = at * tower->units16;
     return (tt_cell_t){
         .rows = self->sequences,
         .units = tower->units,
         .row = tower->units16,
         .gates_row = tower->gates16,
-        .gates = kept->gates + at * tower->gates16,
-        .hh = tower->lstm ? kept->hh : kept->hh + at * tower->gates16,
-        .h_before = kept->h_before + units,
-        .c_before = tower->lstm ? kept->c_before + units : NULL,
-        .h = kept->h + units,
-        .c = tower->lstm ? kept->c_before + units + self->sequences * tower->units16 : NULL,
-        .squashed = tower->lstm ? kept->squashed + units : NULL,
-        .d_h = kept->d_h + units,
-        .d_c = kept->d_before[1],
+        .gates = acts->gates + at * tower->gates16,
+        .hh = tower->lstm ? acts->hh : acts->hh + at * tower->gates16,
+        .h_before = acts->h_before + units,
+        .c_before = tower->lstm ? acts->c_before + units : NULL,
+        .h = acts->h + units,
+        .c = tower->lstm ? acts->c_before + units + self->sequences * tower->units16 : NULL,
+        .squashed = tower->lstm ? acts->squashed + units : NULL,
+        .d_h = acts->d_h + units,
+        .d_c = acts->d_before[1],
     };
 }
 
@@ -238,10 +238,10 @@ static void s_carry(group_t *self, uint32_t t, uint32_t step)
 {
     const tt_table_t *carry = self->plan->pass->carry;
     const cpu_tower_t *tower = &self->net->tower[0][t];
-    const kept_t *kept = &self->kept[t];
+    const activations_t *acts = &self->acts[t];
     const size_t first = step * self->sequences, units = tower->units16;
     if (step)
-        memcpy(kept->h_before + first * units, kept->h + (first - self->sequences) * units,
+        memcpy(acts->h_before + first * units, acts->h + (first - self->sequences) * units,
             self->sequences * units * sizeof(float));
     for (size_t k = first; k < first + self->sequences; k++) {
         const bool begins = s_begins(self, k);
@@ -249,7 +249,7 @@ static void s_carry(group_t *self, uint32_t t, uint32_t step)
             continue;
         const void *row =
             begins ? NULL : carry->rows + self->number[k] * carry->bytes + tower->carry_at * sizeof(float);
-        cpu_carry_in(tower, row, kept->h_before + k * units, tower->lstm ? kept->c_before + k * units : NULL);
+        cpu_carry_in(tower, row, acts->h_before + k * units, tower->lstm ? acts->c_before + k * units : NULL);
     }
 }
 
@@ -274,8 +274,8 @@ static void s_copy_heads(const group_t *self, uint32_t at, uint32_t apart, bool 
         const size_t floats = self->net->tower[0][t].outs * TT_BLOCK;
         if (!(apart >> t & 1) || !floats)
             continue;
-        float *kept = self->d_out[t] + at / TT_BLOCK * floats, *lane = self->lane.d_out[t];
-        memcpy(keep ? kept : lane, keep ? lane : kept, floats * sizeof *lane);
+        float *stored = self->d_out[t] + at / TT_BLOCK * floats, *lane = self->lane.d_out[t];
+        memcpy(keep ? stored : lane, keep ? lane : stored, floats * sizeof *lane);
     }
 }
 
@@ -287,8 +287,8 @@ static void s_show(group_t *self, uint32_t at)
         const size_t first = at * self->net->tower[0][t].units16;
         if (!(recurrent >> t & 1))
             continue;
-        self->lane.last[t] = self->kept[t].h + first;
-        self->lane.d_trunk[t] = self->kept[t].d_h + first;
+        self->lane.last[t] = self->acts[t].h + first;
+        self->lane.d_trunk[t] = self->acts[t].d_h + first;
     }
 }
 
@@ -324,7 +324,7 @@ static void s_leave(const group_t *self, uint32_t t, const tt_cell_t *cell, size
     const cpu_tower_t *tower = &self->net->tower[0][t];
     const cpu_block_t block = s_step(self);
     const size_t units = tower->units16;
-    float *const *to = self->kept[t].d_before;
+    float *const *to = self->acts[t].d_before;
     cpu_layer_input_grad(
         &block, &tower->layer[1], TT_GEMM_D_NONE, tower->lstm ? cell->gates : cell->hh, cell->h_before, to[0]);
     if (!tower->lstm)
@@ -337,7 +337,7 @@ static void s_leave(const group_t *self, uint32_t t, const tt_cell_t *cell, size
 static void s_return(group_t *self, uint32_t t)
 {
     const cpu_tower_t *tower = &self->net->tower[0][t];
-    float *const *before = self->kept[t].d_before;
+    float *const *before = self->acts[t].d_before;
     const size_t floats = self->sequences * tower->units16;
     for (int i = 0; i < 2; i++)
         memset(before[i], 0, floats * sizeof(float));
@@ -355,11 +355,11 @@ static void s_return(group_t *self, uint32_t t)
 static void s_learn_recurrent(const group_t *self, cpu_block_t *block, uint32_t t, size_t at)
 {
     const cpu_tower_t *tower = &self->net->tower[0][t];
-    const kept_t *kept = &self->kept[t];
-    const float *d_ih = kept->gates + at * tower->gates16;
-    const float *d_hh = tower->lstm ? d_ih : kept->hh + at * tower->gates16;
+    const activations_t *acts = &self->acts[t];
+    const float *d_ih = acts->gates + at * tower->gates16;
+    const float *d_hh = tower->lstm ? d_ih : acts->hh + at * tower->gates16;
     cpu_layer_param_grad(block, &tower->layer[0], cpu_tower_input(block, t), d_ih);
-    cpu_layer_param_grad(block, &tower->layer[1], kept->h_before + at * tower->units16, d_hh);
+    cpu_layer_param_grad(block, &tower->layer[1], acts->h_before + at * tower->units16, d_hh);
     if (!tower->reads_obs)
         cpu_give_to_trunk(block, t, d_ih, self->lane.d[0]);
 }

@@ -19,7 +19,7 @@ typedef struct {
     const float *x, *d;
     float *y, *d_x;
     uint8_t *which;
-    float *kept;
+    float *moments;
     uint32_t *chosen;
 } turn_t;
 
@@ -41,7 +41,7 @@ static void s_set(turn_t *turn, const encoder_step_t *step)
     turn->d = s_derivative(turn, v);
     turn->d_x = turn->in->wanted ? memory->place[turn->in->place] : NULL;
     turn->which = memory->which[v];
-    turn->kept = memory->kept[v];
+    turn->moments = memory->moments[v];
     turn->chosen = memory->chosen[v];
 }
 
@@ -152,7 +152,7 @@ static void s_norm(const turn_t *turn)
         .gain = turn->params + turn->op->weight_at,
         .bias = turn->params + turn->op->bias_at,
         .y = turn->y,
-        .kept = turn->kept};
+        .moments = turn->moments};
     cuda_layer_norm(turn->stream, &job);
 }
 
@@ -312,7 +312,7 @@ static void s_norm_back(const turn_t *turn)
     const uint32_t count = (uint32_t)turn->in->count;
     const cuda_layer_norm_grads_t grads = {.count = count,
         .x = turn->x,
-        .kept = turn->kept,
+        .moments = turn->moments,
         .d = turn->d,
         .gain_at = turn->op->weight_at,
         .bias_at = turn->op->bias_at};
@@ -321,7 +321,7 @@ static void s_norm_back(const turn_t *turn)
         .rows = turn->rows,
         .count = count,
         .x = turn->x,
-        .kept = turn->kept,
+        .moments = turn->moments,
         .gain = turn->params + turn->op->weight_at,
         .d = turn->d,
         .d_x = turn->d_x};

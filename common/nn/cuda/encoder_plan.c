@@ -181,7 +181,7 @@ void encoder_memory(const cuda_encoder_t *self, uint32_t rows, bool back, void *
         if (kind == TT_LAYER_MAX_POOL)
             out->which[v] = s_carve(out, memory, numbers);
         if (kind == TT_LAYER_LAYER_NORM)
-            out->kept[v] = s_carve(out, memory, (size_t)rows * CUDA_NORM_KEEPS * sizeof(float));
+            out->moments[v] = s_carve(out, memory, (size_t)rows * CUDA_NORM_MOMENTS * sizeof(float));
         if (kind == TT_LAYER_EMBED)
             out->chosen[v] =
                 s_carve(out, memory, (size_t)rows * encoder_groups(self, &self->op[v - 1]) * sizeof(uint32_t));

@@ -51,7 +51,7 @@ typedef struct {
     size_t bytes;
     float *value[ENCODER_VALUES];     /* [rows][count]                        */
     uint8_t *which[ENCODER_VALUES];   /* of a max pooling's: [rows][count]     */
-    float *kept[ENCODER_VALUES];      /* of a layer norm's: [rows][CUDA_NORM_KEEPS] */
+    float *moments[ENCODER_VALUES];   /* of a layer norm's: [rows][CUDA_NORM_MOMENTS] */
     uint32_t *chosen[ENCODER_VALUES]; /* of embeddings: [rows][groups]     */
     float *place[ENCODER_PLACES];     /* of derivatives: [rows][widest]         */
     float *partial;                   /* what rows give to a convolution's weights */

@@ -108,13 +108,13 @@ void cuda_pool_back(cudaStream_t stream, const cuda_pool_back_t *job);
 
 /* ---- layer norm (layer_norm.cu) ---------------------------------------------------------------------------------------------- */
 
-enum { CUDA_NORM_KEEPS = 2 }; /* floats of a row kept for the way back: mean, 1 / deviation */
+enum { CUDA_NORM_MOMENTS = 2 }; /* floats of a row kept for the way back: mean, 1 / deviation */
 
 typedef struct {
     cuda_act_t act;
     uint32_t rows, count;
     const float *x, *gain, *bias;
-    float *y, *kept;
+    float *y, *moments;
 } cuda_layer_norm_t;
 void cuda_layer_norm(cudaStream_t stream, const cuda_layer_norm_t *job);
 
@@ -122,7 +122,7 @@ void cuda_layer_norm(cudaStream_t stream, const cuda_layer_norm_t *job);
 typedef struct {
     cuda_act_t before;
     uint32_t rows, count;
-    const float *x, *kept, *gain, *d;
+    const float *x, *moments, *gain, *d;
     float *d_x;
 } cuda_layer_norm_back_t;
 void cuda_layer_norm_back(cudaStream_t stream, const cuda_layer_norm_back_t *job);
@@ -130,7 +130,7 @@ void cuda_layer_norm_back(cudaStream_t stream, const cuda_layer_norm_back_t *job
 /*  grad[s][gain_at ..] and grad[s][bias_at ..]: chains over the shard's rows. */
 typedef struct {
     uint32_t count;
-    const float *x, *kept, *d;
+    const float *x, *moments, *d;
     size_t gain_at, bias_at;
 } cuda_layer_norm_grads_t;
 void cuda_layer_norm_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_layer_norm_grads_t *job);

@@ -359,7 +359,7 @@ static int s_setup_object(void **state)
     return 0;
 }
 
-static job_t *s_kept(const operator_t *op)
+static job_t *s_known(const operator_t *op)
 {
     return cache_job(&op->cache->kinds[0], "n", "j");
 }
@@ -367,13 +367,13 @@ static job_t *s_kept(const operator_t *op)
 static bool s_is_made(void *ctx)
 {
     const operator_t *op = ctx;
-    return s_kept(op)->made == 1 && !op->rounds;
+    return s_known(op)->made == 1 && !op->rounds;
 }
 
 static bool s_is_removed(void *ctx)
 {
     const operator_t *op = ctx;
-    return s_kept(op)->removed == 1 && !op->rounds && kube_queue_depth(op->queue) == 0;
+    return s_known(op)->removed == 1 && !op->rounds && kube_queue_depth(op->queue) == 0;
 }
 
 static void s_suspend(bench_t *bench)
@@ -390,7 +390,7 @@ static void test_an_object_is_made_removed_and_remembered(void **state)
     s_suspend(bench);
     bench_until(bench, s_is_removed, bench->op);
     assert_false(bench_has(bench, SECRETS, "j-key"));
-    assert_int_equal(s_kept(bench->op)->made, 0);
+    assert_int_equal(s_known(bench->op)->made, 0);
     assert_int_equal(bench->op->counters.failures, 1);
     kube_queue_add(bench->op->queue, "dijob/n/j"); /* what the next plan is told */
     bench_until(bench, s_is_removed, bench->op);

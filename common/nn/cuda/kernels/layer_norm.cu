@@ -49,8 +49,8 @@ __global__ void s_forward(cuda_layer_norm_t job)
         job.y[my.row * job.count + i] = activated(job.act, __fmaf_rn(z, job.gain[i], job.bias[i]));
     }
     if (my.there && my.lane == 0) {
-        job.kept[my.row * CUDA_NORM_KEEPS] = mean;
-        job.kept[my.row * CUDA_NORM_KEEPS + 1] = scale;
+        job.moments[my.row * CUDA_NORM_MOMENTS] = mean;
+        job.moments[my.row * CUDA_NORM_MOMENTS + 1] = scale;
     }
 }
 
@@ -59,7 +59,7 @@ __global__ void s_back(cuda_layer_norm_back_t job)
 {
     const mine_t my = s_mine(job.rows);
     const float *x = job.x + my.row * job.count, *d = job.d + my.row * job.count;
-    const float mean = job.kept[my.row * CUDA_NORM_KEEPS], scale = job.kept[my.row * CUDA_NORM_KEEPS + 1];
+    const float mean = job.moments[my.row * CUDA_NORM_MOMENTS], scale = job.moments[my.row * CUDA_NORM_MOMENTS + 1];
     float sum = 0.0f, along = 0.0f;
     for (uint32_t i = my.lane; i < job.count; i += LANES) {
         const float g = __fmul_rn(d[i], job.gain[i]);
@@ -84,7 +84,7 @@ __global__ void s_grads(cuda_shards_t shards, cuda_layer_norm_grads_t job)
         return;
     float gain = 0.0f, bias = 0.0f;
     for (size_t r = shards.first[s]; r < shards.first[s + 1]; r++) {
-        const float mean = job.kept[r * CUDA_NORM_KEEPS], scale = job.kept[r * CUDA_NORM_KEEPS + 1];
+        const float mean = job.moments[r * CUDA_NORM_MOMENTS], scale = job.moments[r * CUDA_NORM_MOMENTS + 1];
         const float back = job.d[r * job.count + i];
         const float z = __fmul_rn(__fsub_rn(job.x[r * job.count + i], mean), scale);
         gain = __fmaf_rn(back, z, gain);
