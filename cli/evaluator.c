@@ -14,6 +14,7 @@ typedef struct {
 static tt_status_t s_open(actor_t *self, const evaluate_game_t *game)
 {
     const tt_net_spec_t spec = tt_train_net(game->train, game->columns);
+    /* wherever the learner learns: how a version does is a function of it and the config (evaluate.h), and a card has other bits */
     TT_TRY(tt_inference_new(&self->net, "cpu", 0, &spec));
     TT_TRY(tt_inference_put(self->net, game->params));
     if (!game->train->normalize.obs)

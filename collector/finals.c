@@ -47,7 +47,7 @@ static int s_ascending(const void *a, const void *b)
 
 void finals_put(finals_t *self, const tt_columns_t *columns, const tt_segment_t *to)
 {
-    if (self->count > 1)
+    if (self->count > 1) /* of none there is no array, and qsort takes no NULL */
         qsort(self->at, self->count, sizeof *self->at, s_ascending);
     for (uint32_t k = 0; k < self->count; k++) {
         const final_t *final = &self->at[k];

@@ -48,6 +48,7 @@ static tt_status_t s_step(void *ctx, store_t *store)
         TT_TRY(step->fn(self, step->ctx));
     for (size_t i = 0; i < self->list.count; i++) {
         task_t *task = self->list.tasks[i];
+        /* who only puts right what a dead engine left begins no task */
         if (!self->settling || task->states.state != TASK_REGISTERED)
             states_schedule(&task->states);
         TT_TRY(task_save(store, task));

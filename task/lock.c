@@ -50,7 +50,7 @@ int lock_holder(const char *folder)
 {
     char path[PATH_SIZE], text[32] = "";
     int held = -1;
-    const tt_status_t status = lock_try(folder, &held);
+    const tt_status_t status = lock_try(folder, &held); /* who looks holds it for a moment, which lock_take outwaits */
     if (held >= 0)
         close(held);
     if (status != TT_EXISTS)

@@ -49,6 +49,7 @@ void tt_yaml_destroy(tt_yaml_t **self_p)
     *self_p = NULL;
 }
 
+/*  What is quoted is a text, whatever it says. */
 static bool s_null(const yaml_node_t *node)
 {
     if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
@@ -128,7 +129,7 @@ tt_status_t tt_yaml_text(tt_yaml_t *self, tt_yaml_node_t map, const char *key, c
     const char *text = (const char *)node->data.scalar.value;
     if (strlen(text) != node->data.scalar.length)
         return tt_yaml_err(self, node, TT_CONFIG, "%s has a zero byte in it", key);
-    if (*text)
+    if (*text) /* kubectl writes user: "" for one that was not given */
         *out = text;
     return TT_OK;
 }

@@ -36,7 +36,7 @@ void tt_opt_destroy(tt_opt_t **self_p)
     if (!self)
         return;
     tt_device_t *device = self->net->device;
-    device->ops->wait(device);
+    device->ops->wait(device); /* what is queued may use the state still */
     device->ops->free(device, self->state);
     free(self);
     *self_p = NULL;

@@ -22,6 +22,7 @@ void draft_open(draft_t *self, front_plan_t *out, const char *status, int64_t no
 
 void draft_close(draft_t *self)
 {
+    /* as values: the server's text has its members in an order of its own, and what only looks different would be written for ever */
     json_t *before = s_status(self->before);
     if (!json_equal(before, self->status))
         self->out->status = kube_dump(self->status);

@@ -81,6 +81,8 @@ void replay_destroy(replay_t **self_p)
     *self_p = NULL;
 }
 
+/*  All is checked before anything changes; and room is made first, so that at no time there is more than the capacity, but where one batch
+ *  alone is. */
 tt_status_t replay_insert(
     replay_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken)
 {
