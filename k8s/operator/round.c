@@ -78,7 +78,7 @@ static void s_end(round_t *self, bool well)
         kube_queue_add_after(queue, key, self->plan.again_s * 1000);
     if (allowed_ms < INT64_MAX)
         kube_queue_add_after(queue, key, allowed_ms - now_ms + 50); /* a look before it is over would change nothing */
-    self->op->counters.failures += !well;
+    self->op->counters.failures += !well && operator_leads(self->op); /* what was held back is another's to do */
     s_free(self);
     kube_queue_done(queue, key, well);
 }

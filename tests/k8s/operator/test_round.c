@@ -303,6 +303,7 @@ static void test_what_a_stopped_leader_had_begun_is_not_sent(void **state)
     s_lose_the_lease(bench);
     bench_until(bench, s_follows, bench->op);
     assert_false(bench_has(bench, PODS, "j-coordinator"));
+    assert_int_equal(bench->op->counters.failures, 0); /* nor is it one */
 }
 
 /*  What waits for its turn does not wait for that to hear that it may not go: another's request may take minutes. */
@@ -314,6 +315,7 @@ static void test_what_waits_ends_with_the_lease(void **state)
     s_lose_the_lease(bench);
     bench_until(bench, s_has_no_rounds, bench->op);
     assert_false(operator_leads(bench->op));
+    assert_int_equal(bench->op->counters.failures, 0);
 }
 
 /* ---- objects beside pods and services ------------------------------------------------------------------------------ */
