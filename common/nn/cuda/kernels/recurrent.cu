@@ -121,15 +121,15 @@ __global__ void s_step(step_t step)
         carry_out(of, job, my, h);
 }
 
-struct kept_t {
+struct leaving_t {
     cuda_cells_t job;
     cuda_keep_t keep;
 };
 
-__global__ void s_keep(kept_t kept)
+__global__ void s_keep(leaving_t leaving)
 {
-    const cuda_cells_t &job = kept.job;
-    const cuda_keep_t &keep = kept.keep;
+    const cuda_cells_t &job = leaving.job;
+    const cuda_keep_t &keep = leaving.keep;
     const number_t my = my_number(keep.count, job.units);
     if (my.i >= job.units)
         return;
@@ -200,7 +200,7 @@ void cuda_cells_step(cudaStream_t stream, const cuda_sequences_t *of, const cuda
 
 void cuda_cells_keep(cudaStream_t stream, const cuda_cells_t *job, const cuda_keep_t *keep)
 {
-    CUDA_LAUNCH_NUMBERS(s_keep, stream, keep->count, job->units, (kept_t{*job, *keep}));
+    CUDA_LAUNCH_NUMBERS(s_keep, stream, keep->count, job->units, (leaving_t{*job, *keep}));
 }
 
 void cuda_cells_back(cudaStream_t stream, const cuda_sequences_t *of, const cuda_cells_t *job, uint32_t t)
