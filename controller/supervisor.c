@@ -20,7 +20,7 @@
 
 static const char s_result_file[] = "result.json"; /* written by the coordinator when the run has ended */
 
-enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000, LOOK_MS = 1000 };
+enum { TICK_MS = 100, FINISH_MS = 60000, LINGER_MS = 1000, END_MS = 5000, DRAIN_MS = 20000, LOOK_MS = 1000 };
 enum { START_MS = 20000, LEASES = 3 }; /* how long the coordinator may be silent: at least so long before its WELCOME */
 
 typedef struct {
@@ -437,6 +437,17 @@ static tt_status_t s_turn(supervisor_t *self)
     return TT_OK;
 }
 
+/*  Of a run that has ended well all have been told: let them go by themselves. One that hears of a signal first would take it for its own end, and
+ *  write what nobody asked for. */
+static void s_linger(supervisor_t *self)
+{
+    const int64_t until_ms = tt_now_ms(self->clock) + LINGER_MS;
+    while (tt_controller_phase(self->controller, NULL, NULL) == TT_JOB_SUCCEEDED &&
+           tt_controller_running(self->controller, NULL) && tt_now_ms(self->clock) < until_ms && !self->killed)
+        if (s_turn(self) != TT_OK)
+            return;
+}
+
 static void s_run(supervisor_t *self)
 {
     while (tt_controller_phase(self->controller, NULL, NULL) == TT_JOB_RUNNING && !self->killed)
@@ -447,7 +458,7 @@ static void s_run(supervisor_t *self)
         }
     self->ending = true;
     (void)s_on_link(self, 0); /* the coordinator's last words */
-    /* workers were told to stop: let them go by themselves, then insist */
+    s_linger(self);
     tt_controller_stop(self->controller, END_MS);
     self->kill_at_ms = tt_now_ms(self->clock) + END_MS;
     while (tt_controller_running(self->controller, NULL) && s_turn(self) == TT_OK)

@@ -4,6 +4,7 @@
 #include "tests/folder.h"
 #include "tests/test.h"
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@ typedef struct {
     size_t silent; /* of them, how many were found so                     */
     bool fails;    /* they write that the run has failed, and end without a word to us */
     bool worker;   /* a worker of theirs ends with 79, and they write why when they are told to end, as silently */
+    bool over;     /* it ends well, and its worker hears of that behind our backs,       */
+    bool deaf;     /* or never                                                           */
     bool late; /* the first one ends with 74, and its word that the run ends is heard when the second one has begun */
     tt_loop_t *loop; /* of that word */
     tt_sock_t *control;
@@ -38,7 +41,8 @@ typedef struct {
 
 static int64_t s_now(const tt_clock_t *self)
 {
-    return tt_now_ns(tt_clock_real()) + self->fake_ns;
+    const watch_t *watch = (const watch_t *)(const void *)((const char *)self - offsetof(watch_t, clock));
+    return (watch->over && !watch->deaf ? 0 : tt_now_ns(tt_clock_real())) + self->fake_ns;
 }
 
 static void s_ask(watch_t *self)
@@ -125,6 +129,8 @@ static void s_tick(void *ctx)
         s_speak_late(self);
         return;
     }
+    if (self->over)
+        return;
     if (self->moved && ++self->ticks > 20)
         s_ask(self); /* it should have ended long since */
     if (self->move && !self->moved && s_starts(self) > 0)
@@ -190,6 +196,12 @@ static const char s_late[] =
 static const char s_knowing[] =
     "trap 'exit 79' TERM; echo '{\"status\": \"failed\", \"reason\": \"worker/0: diverged\"}' > "
     "$TT_RUN_DIR/result.json; echo $$ >> $TT_RUN_DIR/starts; while :; do sleep 0.01; done";
+static const char s_ending[] = "until [ -e $TT_RUN_DIR/works ]; do sleep 0.01; done; : > $TT_RUN_DIR/over; exit 0";
+static const char s_patient[] =
+    "trap ': > $TT_RUN_DIR/hurried; exit 1' TERM; : > $TT_RUN_DIR/works; "
+    "until [ -e $TT_RUN_DIR/over ]; do sleep 0.01; done; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.03; done; "
+    "while [ -e $TT_RUN_DIR/deaf ]; do sleep 0.01; done; exit 0";
+
 static const char s_worker[] = "until [ -s $TT_RUN_DIR/starts ]; do sleep 0.01; done; exit 79";
 
 /*  Its first coordinators note that they have begun, and neither say a word nor hear SIGTERM. */
@@ -207,8 +219,11 @@ static tt_outcome_t s_supervise(watch_t *self)
         snprintf(script, sizeof script, "%s", s_knowing);
     if (self->late)
         snprintf(script, sizeof script, "%s", s_late);
+    if (self->over)
+        snprintf(script, sizeof script, "%s", s_ending);
     char *command[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", script, NULL};
-    char *work[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)s_worker, NULL};
+    char *work[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
+        (char *)(uintptr_t)(self->over ? s_patient : s_worker), NULL};
     tt_role_t roles[] = {{.name = (char *)(uintptr_t) "coordinator",
                              .replicas = 1,
                              .max_replicas = 1,
@@ -222,7 +237,8 @@ static tt_outcome_t s_supervise(watch_t *self)
             .restart = TT_RESTART_ON_FAILURE,
             .backoff_limit = 5,
             .template_ = {.command = work}}};
-    tt_job_t job = {.name = (char *)(uintptr_t) "job", .roles = roles, .role_count = self->worker ? 2 : 1};
+    tt_job_t job = {
+        .name = (char *)(uintptr_t) "job", .roles = roles, .role_count = self->worker || self->over ? 2 : 1};
     const tt_supervise_opts_t opts = {.run = &self->run,
         .lock = self->lock,
         .job = &job,
@@ -336,6 +352,34 @@ static void test_a_worker_whose_end_was_explained(void **state)
     assert_string_equal(out.reason, "worker/0: diverged");
 }
 
+/*  Was the worker of a run that ended well sent a signal? */
+static bool s_is_hurried(watch_t *self)
+{
+    tt_buf_t unused;
+    tt_buf_init(&unused, 16);
+    self->over = true;
+    if (self->deaf)
+        assert_ok(tt_rundir_write(&self->run, "deaf", "", 0600));
+    const tt_outcome_t out = s_supervise(self);
+    assert_int_equal(out.phase, TT_JOB_SUCCEEDED);
+    const bool hurried = tt_rundir_read(&self->run, "hurried", &unused) == TT_OK;
+    tt_buf_free(&unused);
+    return hurried;
+}
+
+/*  The coordinator's word and our signal are on their way at the same time. */
+static void test_workers_of_a_run_that_ended_well_go_by_themselves(void **state)
+{
+    assert_false(s_is_hurried(*state));
+}
+
+static void test_those_that_do_not_are_told(void **state)
+{
+    watch_t *self = *state;
+    self->deaf = true;
+    assert_true(s_is_hurried(self));
+}
+
 static void s_expect_gone(watch_t *self, const tt_outcome_t *out)
 {
     assert_true(self->moved);
@@ -383,6 +427,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_that_failed_before_it_was_heard, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_whose_end_is_heard_late, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_worker_whose_end_was_explained, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_workers_of_a_run_that_ended_well_go_by_themselves, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_those_that_do_not_are_told, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
