@@ -5,12 +5,16 @@
 #include "k8s/front/object.h"
 #include "k8s/tfjob/tfjob.h"
 
-/*  group-name, job-name, replica-type and replica-index: what services select by. */
-static json_t *s_selector(const tfjob_t *job, const tfjob_place_t *place)
+/*  What services select by. today: by the labels of that generation. */
+static json_t *s_selector(const tfjob_t *job, const tfjob_place_t *place, bool today)
 {
     char *index = tt_sprintf("%d", place->index);
-    json_t *labels = json_pack("{s:s, s:s, s:s, s:s}", "group-name", TFJOB_GROUP, "job-name", job->meta.name,
-        "replica-type", tfjob_type_label(place->type), "replica-index", index);
+    const char *type = tfjob_type_label(place->type), *name = job->meta.name;
+    json_t *labels =
+        today ? json_pack("{s:s, s:s, s:s, s:s}", TFJOB_TODAY "operator-name", TFJOB_CONTROLLER, TFJOB_TODAY "job-name",
+                    name, TFJOB_TODAY "replica-type", type, TFJOB_TODAY "replica-index", index)
+              : json_pack("{s:s, s:s, s:s, s:s}", "group-name", TFJOB_GROUP, "job-name", name, "replica-type", type,
+                    "replica-index", index);
     free(index);
     return labels;
 }
@@ -20,13 +24,16 @@ static bool s_is_chief(const tfjob_t *job, const tfjob_place_t *place)
     return place->type == tfjob_decider(job) && place->index == job->old.chief_index;
 }
 
+/*  Of both generations: a service that another operator made finds a pod of ours in the place of one of its own. */
 static void s_labels(json_t *labels, const tfjob_t *job, const tfjob_place_t *place)
 {
-    json_t *own = s_selector(job, place);
-    json_object_update(labels, own);
-    json_decref(own);
-    if (s_is_chief(job, place))
-        json_object_set_new(labels, "job-role", json_string("master"));
+    for (int today = 0; today <= !job->old.there; today++) {
+        json_t *own = s_selector(job, place, today);
+        json_object_update(labels, own);
+        json_decref(own);
+        if (s_is_chief(job, place))
+            json_object_set_new(labels, today ? TFJOB_TODAY "job-role" : "job-role", json_string("master"));
+    }
     if (job->old.there)
         tfjob_old_labels(labels, job, place);
     parts_recommend(labels, "tfjob", job->meta.name, tfjob_type_label(place->type));
@@ -106,7 +113,7 @@ tt_status_t tfjob_build_pod(
 json_t *tfjob_build_service(const tfjob_t *job, const tfjob_place_t *place)
 {
     char *name = tfjob_place_name(job, place->type, place->index);
-    json_t *selector = s_selector(job, place), *labels = json_copy(selector);
+    json_t *selector = s_selector(job, place, place->today), *labels = json_object();
     const char *port = job->old.there ? "tf-port" : TFJOB_PORT;
     json_t *ports = json_pack("[{s:s, s:i}]", "name", port, "port", (int)job->types[place->type].port);
     s_labels(labels, job, place);

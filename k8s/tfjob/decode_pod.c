@@ -2,11 +2,23 @@
 #include <string.h>
 #include "k8s/tfjob/tfjob.h"
 
-/*  NULL: not one of ours. */
-static const char *s_job(const json_t *labels)
+/*  The labels of a generation: one says whose it is, of all of its kinds or of this one alone. */
+typedef struct {
+    const char *key, *value, *job, *type, *index;
+} generation_t;
+static const generation_t s_generations[] = {{"group-name", TFJOB_GROUP, "job-name", "replica-type", "replica-index"},
+    {TFJOB_TODAY "operator-name", TFJOB_CONTROLLER, TFJOB_TODAY "job-name", TFJOB_TODAY "replica-type",
+        TFJOB_TODAY "replica-index"}};
+
+/*  Where there are both, the older: those are ours. NULL: not one of a TFJob's. */
+static const generation_t *s_generation(const json_t *labels)
 {
-    const bool ours = strcmp(parts_text(labels, "group-name", ""), TFJOB_GROUP) == 0;
-    return ours ? parts_text(labels, "job-name", NULL) : NULL;
+    for (size_t i = 0; i < TT_COUNT(s_generations); i++) {
+        const generation_t *one = &s_generations[i];
+        if (parts_is(labels, one->key, one->value) && parts_text(labels, one->job, NULL))
+            return one;
+    }
+    return NULL;
 }
 
 static int32_t s_restarts(const json_t *statuses)
@@ -48,38 +60,40 @@ static void s_last_end(tfjob_pod_t *self, const json_t *main_status)
     self->words = entry_borrow(parts_text(last, "message", NULL));
 }
 
-static void s_generation(tfjob_pod_t *self, const json_t *annotations)
+static void s_note(tfjob_pod_t *self, const json_t *annotations)
 {
     const char *note = parts_text(annotations, TFJOB_OLD_NOTE, "");
     self->old = *note != '\0';
     self->decides = strcmp(note, "chief") == 0;
 }
 
-static void s_fill(tfjob_pod_t *self, const json_t *object, parts_trouble_t *trouble)
+static void s_fill(tfjob_pod_t *self, const json_t *object, const generation_t *by, parts_trouble_t *trouble)
 {
     const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
     const json_t *status = json_object_get(object, "status"), *statuses = json_object_get(status, "containerStatuses");
     const int32_t restarts = entry_number(json_object_get(metadata, "annotations"), "tutti/restarts");
-    self->type = (uint8_t)tfjob_type_find(parts_text(labels, "replica-type", NULL));
-    self->index = entry_number(labels, "replica-index");
+    self->type = (uint8_t)tfjob_type_find(parts_text(labels, by->type, NULL));
+    self->index = entry_number(labels, by->index);
+    self->today = by != s_generations;
     self->restarts = restarts > 0 ? restarts : 0;
     self->port = s_port(json_object_get(object, "spec"));
     self->own_restarts = s_restarts(statuses) + s_restarts(json_object_get(status, "initContainerStatuses"));
     entry_pod_main(&self->as_pod, status, parts_named(statuses, "name", TFJOB_CONTAINER), trouble);
-    s_generation(self, json_object_get(metadata, "annotations"));
+    s_note(self, json_object_get(metadata, "annotations"));
     if (self->old && self->decides)
         s_last_end(self, parts_named(statuses, "name", TFJOB_CONTAINER));
 }
 
 static tt_status_t s_pod(void **out, const json_t *object)
 {
-    const char *job = s_job(json_object_get(json_object_get(object, "metadata"), "labels"));
-    if (!job)
+    const json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
+    const generation_t *by = s_generation(labels);
+    if (!by)
         return tt_err(TT_DATA, "a pod without labels of a TFJob");
     tfjob_pod_t loose = {0};
     parts_trouble_t trouble;
-    TT_TRY(entry_pod(&loose.as_pod, object, job));
-    s_fill(&loose, object, &trouble);
+    TT_TRY(entry_pod(&loose.as_pod, object, parts_text(labels, by->job, NULL)));
+    s_fill(&loose, object, by, &trouble);
     *out = entry_pack_pod(&loose, sizeof loose, NULL, 0);
     return TT_OK;
 }
@@ -89,13 +103,13 @@ ENTRY_DECODE(tfjob_pod_decode, tfjob_pod_t, s_pod)
 static tt_status_t s_service(void **out, const json_t *object)
 {
     const json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
-    const char *job = s_job(labels);
-    if (!job)
+    const generation_t *by = s_generation(labels);
+    if (!by)
         return tt_err(TT_DATA, "a service without labels of a TFJob");
     tfjob_service_t loose = {0};
-    TT_TRY(entry_service(&loose.as_service, object, job));
-    loose.type = (uint8_t)tfjob_type_find(parts_text(labels, "replica-type", NULL));
-    loose.index = entry_number(labels, "replica-index");
+    TT_TRY(entry_service(&loose.as_service, object, parts_text(labels, by->job, NULL)));
+    loose.type = (uint8_t)tfjob_type_find(parts_text(labels, by->type, NULL));
+    loose.index = entry_number(labels, by->index);
     *out = entry_pack_service(&loose, sizeof loose);
     return TT_OK;
 }

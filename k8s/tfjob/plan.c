@@ -5,13 +5,25 @@
 
 /* ---- actions --------------------------------------------------------------------------------------------------------------- */
 
+/*  A service that is to find another operator's pod selects by the labels of that. */
+static bool s_is_of_today(const planner_t *self, tfjob_type_t type, int32_t index)
+{
+    for (size_t i = 0; i < self->view->pod_count; i++)
+        if (self->pods[i]->type == type && self->pods[i]->index == index && self->pods[i]->today)
+            return true;
+    return false;
+}
+
 /*  A service has no name here: it may be of a place where nobody is yet. */
 static void s_create(planner_t *self, const tt_action_t *action, front_do_t what)
 {
     const tfjob_type_t type = (tfjob_type_t)action->group;
     char *name = what == FRONT_CREATE_POD ? tfjob_place_name(self->job, type, action->index) : NULL;
     tfjob_place_t *place = tt_new0(sizeof *place);
-    *place = (tfjob_place_t){.type = type, .index = action->index, .restarts = action->restarts};
+    *place = (tfjob_place_t){.type = type,
+        .index = action->index,
+        .restarts = action->restarts,
+        .today = s_is_of_today(self, type, action->index)};
     front_action_t *create = draft_add(&self->draft, what, name);
     create->group = (int)type;
     create->needs = what == FRONT_CREATE_POD ? FRONT_NEEDS_JOB : 0;

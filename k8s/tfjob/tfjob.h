@@ -19,6 +19,10 @@
 #define TFJOB_API_VERSION TFJOB_GROUP "/v1"
 #define TFJOB_CONTAINER   "tensorflow"
 #define TFJOB_PORT        "tfjob-port"
+/*  Labels of pods and services are of two generations: those of tf-operator ("job-name"), and with this before them those of the
+ *  training operator that followed it. Ours have both, and another operator's one of them. */
+#define TFJOB_TODAY      "training.kubeflow.org/"
+#define TFJOB_CONTROLLER "tfjob-controller"
 /*  Of pods of v1alpha1: "chief" or "other". No label, for those are a template's as well. */
 #define TFJOB_OLD_NOTE "tutti/v1alpha1"
 
@@ -119,6 +123,7 @@ json_t *tfjob_replica_spec(const json_t *whole, tfjob_type_t type);
 typedef struct {
     ENTRY_IS_A_POD        /* main: container tensorflow                                  */
         uint8_t type;     /* tfjob_type_t; TFJOB_TYPES: none's                           */
+    bool today;           /* it has TFJOB_TODAY's labels alone                           */
     bool old;             /* of a job of v1alpha1                                        */
     bool decides;         /* of those: its end is the job's                              */
     int32_t index;        /* -1 = none                                                   */
@@ -144,6 +149,7 @@ typedef struct {
     tfjob_type_t type;
     int32_t index;
     int32_t restarts; /* annotation tutti/restarts */
+    bool today;       /* a service: who is there has TFJOB_TODAY's labels alone */
 } tfjob_place_t;
 
 /*  "mnist-worker-0": its pod's name and its service's. Caller frees. */

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Jobs that DI-orchestrator's operator left running, with its own schema and its own pods: under our schema and our operator
-nothing of them is deleted, made anew or failed, and they go on to their end."""
+"""Jobs that DI-orchestrator's operator left running, with its own schema and its own pods, and TFJobs that Kubeflow's left: under our
+schema and our operator nothing of them is deleted, made anew or failed, and they go on to their end."""
 
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import cluster
@@ -242,6 +243,106 @@ def test_jobs_of_v1alpha1_go_on(k8s):
     wait_for(lambda: not s_uids(k8s, PODS), "nothing to be left", rig.DEADLINE)
 
 
+# --- TFJobs of Kubeflow's
+
+TFJOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
+KUBEFLOW = "training.kubeflow.org/"
+
+
+def s_labels_of(generation, job, kind, index, chief):
+    """As tf-operator had them, as the training operator has them, and as its first releases had them: both."""
+    labels = {}
+    if generation != "today":
+        labels.update({"group-name": "kubeflow.org", "job-name": job, "replica-type": kind, "replica-index": str(index)})
+        labels.update({"job-role": "master"} if chief else {})
+    if generation != "old":
+        labels.update({f"{KUBEFLOW}operator-name": "tfjob-controller", f"{KUBEFLOW}job-name": job,
+                       f"{KUBEFLOW}replica-type": kind, f"{KUBEFLOW}replica-index": str(index)})
+        labels.update({f"{KUBEFLOW}job-role": "master"} if chief else {})
+    return labels
+
+
+def s_ago(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds))
+
+
+def s_left_by_kubeflow(k8s, generation, name, **policy):
+    """A parameter server and two workers, while they run."""
+    types = {"PS": 1, "Worker": 2}
+    template = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1"}]}}
+    spec = {"runPolicy": policy, "tfReplicaSpecs": {kind: {"replicas": count, "restartPolicy": "ExitCode", "template": template}
+                                                    for kind, count in types.items()}}
+    job = k8s.api("POST", TFJOBS, {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name}, "spec": spec})
+    conditions = [{"type": kind, "status": "True", "reason": f"TFJob{kind}", "message": f"TFJob {name} is {kind.lower()}.",
+                   "lastUpdateTime": s_ago(7000), "lastTransitionTime": s_ago(7000)} for kind in ("Created", "Running")]
+    k8s.patch(f"{TFJOBS}/{name}/status", {"status": {"conditions": conditions, "startTime": s_ago(7200), "replicaStatuses":
+                                                     {kind: {"active": count} for kind, count in types.items()}}})
+    owner = [{"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": name, "uid": job["metadata"]["uid"], "controller": True,
+              "blockOwnerDeletion": True}]
+    for kind, index in (("ps", 0), ("worker", 0), ("worker", 1)):
+        labels, place = s_labels_of(generation, name, kind, index, (kind, index) == ("worker", 0)), f"{name}-{kind}-{index}"
+        meta = {"name": place, "labels": labels, "ownerReferences": owner}
+        k8s.api("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**template["spec"], "restartPolicy": "Never"}})
+        k8s.api("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {
+            "clusterIP": "None", "selector": labels, "ports": [{"name": "tfjob-port", "port": 2222}]}})
+        rig.s_move(k8s, place, "Running", "10.9.9.9", container="tensorflow")
+
+
+def s_tfjob(k8s, name):
+    return k8s.get(f"{TFJOBS}/{name}").get("status", {})
+
+
+def s_tfjob_state(k8s, name):
+    return s_tfjob(k8s, name)["conditions"][-1]["type"]
+
+
+def s_check_tfjobs(k8s, op, names, before):
+    for name in names:
+        wait_for(lambda: s_tfjob(k8s, name).get("chiefUID") == before[0][f"{name}-worker-0"],
+                 lambda: f"the worker that decides of {name} to be known: {s_tfjob(k8s, name)}", rig.DEADLINE)
+    op.idle()
+    check((s_uids(k8s, PODS), s_uids(k8s, SERVICES)) == before, f"{before}, and now {s_uids(k8s, PODS)}, {s_uids(k8s, SERVICES)}")
+    for name in names:
+        status = s_tfjob(k8s, name)
+        check(s_tfjob_state(k8s, name) == "Running" and status["replicaStatuses"]["Worker"].get("active") == 2, f"{name}: {status}")
+        warnings = [event for event in rig.s_events(k8s, name) if event[0] == "Warning" and event[1] != "TFJobRestarting"]
+        check(not warnings, f"{warnings}")
+
+
+def test_tfjobs_go_on(k8s):
+    names = ("today", "between", "old")
+    k8s.kubectl("apply", "-k", f"{rig.SOURCE}/k8s/crd/tfjob")
+    k8s.await_kind("tfjob")
+    for name in names:
+        s_left_by_kubeflow(k8s, name, name, activeDeadlineSeconds=36000)
+    before = s_uids(k8s, PODS), s_uids(k8s, SERVICES)
+    with rig.Operator(k8s, "--also=tfjob", ready=False) as op:
+        s_check_tfjobs(k8s, op, names, before)
+        for name in names:  # one that is killed comes again, where the service that is there finds it
+            place = f"{name}-worker-1"
+            rig.s_move(k8s, place, "Failed", code=137, container="tensorflow")
+            wait_for(lambda: s_uids(k8s, PODS).get(place, before[0][place]) != before[0][place], f"another {place}", rig.DEADLINE)
+            labels = k8s.get(f"{PODS}/{place}")["metadata"]["labels"].items()
+            selector = k8s.get(f"{SERVICES}/{place}")["spec"]["selector"]
+            check(selector.items() <= labels, f"{place} has {labels}, and its service selects {selector}")
+            rig.s_move(k8s, place, "Running", "10.9.9.8", container="tensorflow")
+            wait_for(lambda: s_tfjob_state(k8s, name) == "Running", lambda: f"{name}: {s_tfjob(k8s, name)}", rig.DEADLINE)
+        check(s_uids(k8s, SERVICES) == before[1], "services stay")
+    s_left_by_kubeflow(k8s, "today", "late", activeDeadlineSeconds=3600)
+    kept = s_uids(k8s, PODS), s_uids(k8s, SERVICES)
+    with rig.Operator(k8s, "--also=tfjob", ready=False) as op:  # a look from nothing sees the same
+        wait_for(lambda: s_tfjob_state(k8s, "late") == "Failed", lambda: f"late: {s_tfjob(k8s, 'late')}", rig.DEADLINE)
+        wait_for(lambda: not any(name.startswith("late-") for name in s_uids(k8s, PODS)), "the pods of the late one to go", rig.DEADLINE)
+        s_check_tfjobs(k8s, op, names, tuple({key: uid for key, uid in one.items() if not key.startswith("late-")} for one in kept))
+        for name in names:
+            rig.s_move(k8s, f"{name}-worker-0", "Succeeded", container="tensorflow")
+            wait_for(lambda: s_tfjob_state(k8s, name) == "Succeeded", lambda: f"{name}: {s_tfjob(k8s, name)}", rig.DEADLINE)
+        wait_for(lambda: set(s_uids(k8s, PODS)) == {f"{name}-worker-0" for name in names}, "who still runs to go", rig.DEADLINE)
+        wait_for(lambda: not s_uids(k8s, SERVICES), "services to go", rig.DEADLINE)
+    k8s.kubectl("delete", "tfjob", "--all", "--wait=false")
+    wait_for(lambda: not s_uids(k8s, PODS), "nothing to be left", rig.DEADLINE)
+
+
 if __name__ == "__main__":
-    cluster.main(test_jobs_of_v2alpha1_go_on, test_jobs_between_two_lives, test_jobs_of_v1alpha1_go_on,
+    cluster.main(test_jobs_of_v2alpha1_go_on, test_jobs_between_two_lives, test_jobs_of_v1alpha1_go_on, test_tfjobs_go_on,
                  controllers=True)

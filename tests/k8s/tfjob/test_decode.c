@@ -212,6 +212,50 @@ static void test_a_pod_says_how_it_is(void **state)
     json_decref(object);
 }
 
+/*  The labels of one generation of Kubeflow's operators or of the other's, or of both; those of its other kinds are none. */
+static void check_labels(const char *labels, bool taken)
+{
+    tfjob_pod_t *pod = NULL;
+    tfjob_service_t *service = NULL;
+    char *object =
+        tt_sprintf("{'metadata':{'name':'n','namespace':'ns','uid':'u','resourceVersion':'1','labels':%s}}", labels);
+    json_t *tree = json_of(object);
+    char *text = kube_dump(tree);
+    const tt_status_t status = tfjob_pod_decode(&pod, text, strlen(text));
+    assert_int_equal(tfjob_service_decode(&service, text, strlen(text)), status);
+    assert_int_equal(status, taken ? TT_OK : TT_DATA);
+    if (taken) {
+        assert_string_equal(pod->job, "mnist");
+        assert_string_equal(service->job, "mnist");
+        assert_int_equal(pod->type, TFJOB_WORKER);
+        assert_int_equal(service->type, TFJOB_WORKER);
+        assert_int_equal(pod->index, 3);
+        assert_int_equal(service->index, 3);
+    }
+    tt_pool_free(pod);
+    tt_pool_free(service);
+    free(text);
+    json_decref(tree);
+    free(object);
+}
+
+#define OF_OLD "'group-name':'kubeflow.org','job-name':'mnist','replica-type':'worker','replica-index':'3'"
+#define OF_TODAY(controller)                                                                           \
+    "'training.kubeflow.org/operator-name':'" controller "','training.kubeflow.org/job-name':'mnist'," \
+    "'training.kubeflow.org/replica-type':'worker','training.kubeflow.org/replica-index':'3'"
+
+static void test_labels_of_either_generation(void **state)
+{
+    (void)state;
+    check_labels("{" OF_OLD "}", true);
+    check_labels("{" OF_TODAY("tfjob-controller") "}", true);
+    check_labels("{" OF_OLD "," OF_TODAY("tfjob-controller") "}", true);
+    check_labels("{'group-name':'mine','job-name':'no'," OF_TODAY("tfjob-controller") "}", true);
+    check_labels("{" OF_TODAY("pytorchjob-controller") "}", false);
+    check_labels("{'training.kubeflow.org/operator-name':'tfjob-controller'}", false);
+    check_labels("{'training.kubeflow.org/job-name':'mnist'}", false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_other_objects_are_none),
         cmocka_unit_test(test_the_phase_is_of_the_conditions),
         cmocka_unit_test(test_a_pod_says_how_it_is),
+        cmocka_unit_test(test_labels_of_either_generation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -403,6 +403,52 @@ static void test_a_pod_of_which_nothing_is_known(void **state)
     world_free(&w);
 }
 
+/*  In place of ours what Kubeflow's training operator labels pods by, and no note of ours. */
+static void s_as_kubeflows(const json_t *object)
+{
+    static const char *const keys[] = {"job-name", "replica-type", "replica-index"};
+    json_t *metadata = json_object_get(object, "metadata"), *old = json_object_get(metadata, "labels");
+    json_t *labels = json_pack("{s:s}", "training.kubeflow.org/operator-name", "tfjob-controller");
+    for (size_t i = 0; i < TT_COUNT(keys); i++) {
+        char *key = tt_sprintf("training.kubeflow.org/%s", keys[i]);
+        json_object_set(labels, key, json_object_get(old, keys[i]));
+        free(key);
+    }
+    json_object_set_new(metadata, "labels", labels);
+    json_object_del(metadata, "annotations");
+}
+
+/*  A job that runs in such pods is as whole as one in ours; a service made for one of them selects by the labels that it has. */
+static void test_pods_of_the_training_operator(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, "{'tfReplicaSpecs':{'Worker':{'replicas':2,'restartPolicy':'ExitCode','template':T}}}");
+    for (size_t i = 0; i < w.pod_count; i++)
+        s_as_kubeflows(w.pods[i]);
+    for (size_t i = 0; i < w.service_count; i++)
+        s_as_kubeflows(w.services[i]);
+    assert_false(world_round(&w));
+    assert_int_equal(world_count(&w, "Worker", "active"), 2);
+    world_remove_service(&w, 0);
+    world_remove_service(&w, 0);
+    world_end(&w, "mnist-worker-1", 137); /* and the other's goes on */
+    world_settle(&w, 20);
+    assert_json(json_incref(json_object_get(json_object_get(world_service(&w, "mnist-worker-0"), "spec"), "selector")),
+        "{'training.kubeflow.org/operator-name':'tfjob-controller','training.kubeflow.org/job-name':'mnist',"
+        "'training.kubeflow.org/replica-type':'worker','training.kubeflow.org/replica-index':'0'}");
+    w.now_s += 5;
+    world_settle(&w, 20);
+    s_run_all(&w);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    assert_int_equal(w.pod_count, 2);
+    world_end(&w, "mnist-worker-0", 0);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Succeeded");
+    world_free(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_a_policy_of_the_template_is_overruled_aloud),
         cmocka_unit_test(test_a_lost_node),
         cmocka_unit_test(test_a_pod_of_which_nothing_is_known),
+        cmocka_unit_test(test_pods_of_the_training_operator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
