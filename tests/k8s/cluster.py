@@ -58,6 +58,10 @@ class Failed(Exception):
     pass
 
 
+class Skipped(Exception):
+    """What one test of a script needs is not here. The others run, and the script counts as skipped: nobody is to think that all was looked at."""
+
+
 def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
     """Until condition() is true; its value. Errors of the connection count as "not yet". A look that was long (a kubectl is a tenth of a
     second of a core) is rested from twice as long, and a wait that is long from a tenth of it, up to a quarter of a second: what is waited
@@ -657,11 +661,11 @@ def check(condition, text):
 
 
 def main(*tests, **options):
-    """Run these tests, or those named on the command line; the exit code tells. Those with a parameter get the same
-    cluster, made with the options; those without bring their own."""
+    """Run these tests, or those named on the command line; the exit code tells: 77 where one was skipped and none failed. Those with a
+    parameter get the same cluster, made with the options; those without bring their own."""
     wanted = sys.argv[1:] or [test.__name__ for test in tests]
     tests = [test for test in tests if test.__name__ in wanted]
-    count = {"passed": 0, "failed": 0}
+    count = {"passed": 0, "failed": 0, "skipped": 0}
 
     def run(test, k8s=None):
         begun = time.monotonic()
@@ -669,6 +673,9 @@ def main(*tests, **options):
             test(*([k8s] if k8s else []))
             count["passed"] += 1
             print(f"ok      {test.__name__} ({time.monotonic() - begun:.1f} s)", flush=True)
+        except Skipped as reason:
+            count["skipped"] += 1
+            print(f"SKIP    {test.__name__}: {reason}", flush=True)
         except Exception as error:  # every failure counts, and the others still run
             count["failed"] += 1
             text = str(error) if isinstance(error, Failed) else traceback.format_exc()
@@ -684,8 +691,8 @@ def main(*tests, **options):
     for test in tests:
         if test not in sharing:
             run(test)
-    print(f"{count['passed']} passed, {count['failed']} failed", flush=True)
-    sys.exit(1 if count["failed"] else 0)
+    print(", ".join(f"{number} {how}" for how, number in count.items()), flush=True)
+    sys.exit(1 if count["failed"] else 77 if count["skipped"] else 0)
 
 
 # --- for people

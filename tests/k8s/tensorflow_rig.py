@@ -1,10 +1,11 @@
 """tensorflow_rig - an image that has TensorFlow, for tests in pods: its Python, the environment and the libraries of both are folders of the
-node that containers see, so nothing is copied."""
+node that containers see, so nothing is copied. Where it is not there the test is skipped, and with it the script."""
 
 import os
 import sys
 
 sys.path.append(os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import cluster
 import images
 import python_rig
 import pythons
@@ -25,9 +26,7 @@ def folders():
 
 
 def make(k8s, files=None):
-    """False, and said: TensorFlow is not there. files: {path in the image: its bytes}."""
+    """files: {path in the image: its bytes}."""
     if not THERE:
-        print("skipped: build/venv-tf is not there; tools/test-venv makes it", flush=True)
-        return False
+        raise cluster.Skipped("build/venv-tf is not there; tools/test-venv makes it")
     k8s.make_image(IMAGE, {**images.busybox_files(), **python_rig.files(SETTINGS), **(files or {})}, user="1000:1000")
-    return True
