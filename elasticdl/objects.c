@@ -233,14 +233,12 @@ tt_status_t edl_pod_read(edl_pod_t *out, const json_t *object)
 
 tt_status_t edl_event_read(char set[EDL_SET_NAME], char why[EDL_TASK_WAITS], const json_t *object)
 {
-    const json_t *about = parts_object(object, "involvedObject");
-    const char *name = parts_text(about, "name", ""), *reason = parts_text(object, "reason", "");
-    if (strcmp(parts_text(about, "kind", ""), "StatefulSet") != 0 || strlen(name) >= EDL_SET_NAME ||
-        strcmp(reason, "FailedCreate") != 0)
+    const char *words, *name = parts_without_pod(object, "StatefulSet", &words);
+    if (!name || strlen(name) >= EDL_SET_NAME)
         return tt_err(TT_DATA, "an event that is not about a set's pods");
     char line[EDL_TASK_WAITS];
-    tt_text_copy(line, sizeof line, parts_text(object, "message", ""));
+    tt_text_copy(line, sizeof line, words);
     snprintf(set, EDL_SET_NAME, "%s", name);
-    snprintf(why, EDL_TASK_WAITS, "%s: %.380s", reason, line);
+    snprintf(why, EDL_TASK_WAITS, "FailedCreate: %.380s", line);
     return TT_OK;
 }

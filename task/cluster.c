@@ -8,12 +8,14 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "k8s/api/client.h"
+#include "k8s/front/object.h"
 #define TT_LOG_COMPONENT "cluster"
 #include "common/base/log.h"
 #include "common/http/query.h"
 
 #define LABEL_REGISTRY "tutti-tasks"
 #define LABEL_JOB      "tutti-job"
+#define CONTAINER      "job"
 
 enum { TIMEOUT_MS = 10000, LOOK_MS = 1000, KEEP_S = 3600, GRACE_S = 5, LIMIT_S = 5 * 24 * 3600, ASK_MS = 5000 };
 
@@ -22,6 +24,7 @@ typedef struct {
     char name[128];
     char *manifest; /* owned; NULL = the API server has it */
     bool seen;      /* in the list of this look            */
+    bool made;      /* its pod is there                    */
     bool ended;
     char waits[64]; /* why its pod did not begin, as was said last */
     tt_replica_event_t event;
@@ -32,7 +35,8 @@ typedef struct {
     kube_config_t *config;
     tt_reactor_t *loop;
     kube_client_t *client;
-    char *claim, *registry, *jobs, *pods_path; /* the paths of the namespace's */
+    char *claim, *registry;
+    char *jobs, *our_jobs, *our_pods, *events; /* paths of the namespace */
     tt_replica_id_t next_id;
     pod_job_t *pods;
     size_t count, room;
@@ -68,7 +72,7 @@ static json_t *s_env(const tt_template_t *template_)
 static json_t *s_container(const cluster_job_t *job)
 {
     json_t *container =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:[{s:s, s:s}]}", "name", "job", "image", tt_json_text(job->image),
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:[{s:s, s:s}]}", "name", CONTAINER, "image", tt_json_text(job->image),
             "command", s_strings(job->template_->command), "env", s_env(job->template_), "workingDir",
             tt_json_text(job->template_->working_dir), "volumeMounts", "name", "volume", "mountPath", CLUSTER_VOLUME);
     if (job->gpu)
@@ -203,22 +207,13 @@ static pod_job_t *s_find(cluster_t *self, const char *name)
 /*  Why the Job has failed, where it says so: "Job was active longer than specified deadline". */
 static const char *s_failure(const json_t *status)
 {
-    size_t i;
-    json_t *condition;
-    json_array_foreach(json_object_get(status, "conditions"), i, condition)
-    {
-        const char *type = json_string_value(json_object_get(condition, "type"));
-        const char *value = json_string_value(json_object_get(condition, "status"));
-        const char *text = json_string_value(json_object_get(condition, "message"));
-        if (type && value && strcmp(type, "Failed") == 0 && strcmp(value, "True") == 0)
-            return text ? text : "its Job has failed";
-    }
-    return NULL;
+    const json_t *failed = parts_condition(json_object_get(status, "conditions"), "Failed");
+    return parts_is(failed, "status", "True") ? parts_text(failed, "message", "its Job has failed") : NULL;
 }
 
 static void s_look_at(cluster_t *self, const json_t *item)
 {
-    pod_job_t *pod = s_find(self, json_string_value(json_object_get(json_object_get(item, "metadata"), "name")));
+    pod_job_t *pod = s_find(self, parts_text(json_object_get(item, "metadata"), "name", NULL));
     const json_t *status = json_object_get(item, "status");
     if (!pod)
         return;
@@ -231,75 +226,30 @@ static void s_look_at(cluster_t *self, const json_t *item)
         s_end(pod, TT_PHASE_FAILED, "its pod has failed");
 }
 
-static void s_compare(cluster_t *self, const json_t *list)
+static void s_compare(cluster_t *self, const json_t *items)
 {
     size_t i;
     json_t *item;
     for (i = 0; i < self->count; i++)
         self->pods[i].seen = false;
-    json_array_foreach(json_object_get(list, "items"), i, item) s_look_at(self, item);
+    json_array_foreach(items, i, item) s_look_at(self, item);
     for (i = 0; i < self->count; i++)
         if (!self->pods[i].seen && !self->pods[i].manifest && !self->pods[i].ended)
             s_end(&self->pods[i], TT_PHASE_LOST, "its Job was deleted");
 }
 
-/*  What is ours of Jobs or pods. */
-static tt_status_t s_list(cluster_t *self, const char *all, void (*fn)(cluster_t *self, const json_t *list))
+static tt_status_t s_list(cluster_t *self, const char *path, void (*fn)(cluster_t *self, const json_t *items))
 {
-    char *path = tt_sprintf("%s?labelSelector=" LABEL_REGISTRY "%%3D%s", all, self->registry), *answer = NULL;
+    char *answer = NULL;
     tt_status_t status = s_call(self, "GET", path, NULL, &answer);
-    json_error_t error;
-    json_t *list = status == TT_OK ? json_loads(answer, 0, &error) : NULL;
-    if (list && json_is_array(json_object_get(list, "items")))
-        fn(self, list);
+    json_t *list = status == TT_OK ? json_loads(answer, 0, NULL) : NULL;
+    if (parts_array(list, "items"))
+        fn(self, parts_array(list, "items"));
     else if (status == TT_OK)
         status = tt_err(TT_PROTOCOL, "the API server's list %s is none", path);
     json_decref(list);
     free(answer);
-    free(path);
     return status;
-}
-
-/*  Why a pod does not begin: a container that waits for more than its turn, or no node that takes it. */
-static const char *s_waits(const json_t *status, const char **message)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(json_object_get(status, "containerStatuses"), i, item)
-    {
-        const json_t *waiting = json_object_get(json_object_get(item, "state"), "waiting");
-        const char *reason = json_string_value(json_object_get(waiting, "reason"));
-        *message = json_string_value(json_object_get(waiting, "message"));
-        if (reason && strcmp(reason, "ContainerCreating") != 0 && strcmp(reason, "PodInitializing") != 0)
-            return reason;
-    }
-    json_array_foreach(json_object_get(status, "conditions"), i, item)
-    {
-        const char *reason = json_string_value(json_object_get(item, "reason"));
-        *message = json_string_value(json_object_get(item, "message"));
-        if (reason && strcmp(reason, "Unschedulable") == 0)
-            return reason;
-    }
-    return NULL;
-}
-
-/*  Said once: it may still come to begin, so nothing is done about it. */
-static void s_warn(cluster_t *self, const json_t *list)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(json_object_get(list, "items"), i, item)
-    {
-        const json_t *labels = json_object_get(json_object_get(item, "metadata"), "labels");
-        pod_job_t *pod = s_find(self, json_string_value(json_object_get(labels, "batch.kubernetes.io/job-name")));
-        const char *message = NULL;
-        const char *reason = s_waits(json_object_get(item, "status"), &message);
-        if (!pod || !reason || strcmp(pod->waits, reason) == 0)
-            continue;
-        snprintf(pod->waits, sizeof pod->waits, "%.63s", reason);
-        log_warn("the pod of Job %s does not begin: %s%s%.300s", pod->name, reason, message ? ": " : "",
-            message ? message : "");
-    }
 }
 
 /*  Without an answer nothing is known, and nothing is concluded: pods go on. */
@@ -308,16 +258,68 @@ static void s_look(cluster_t *self)
     for (size_t i = 0; i < self->count; i++)
         if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
             s_end(&self->pods[i], TT_PHASE_FAILED, tt_err_text());
-    const bool silent = s_list(self, self->jobs, s_compare) != TT_OK;
+    const bool silent = s_list(self, self->our_jobs, s_compare) != TT_OK;
     if (silent && !self->silent)
         log_warn("%s; trying on", tt_err_text());
     self->silent = silent;
 }
 
-/*  Who may not list pods is not told. */
+/* ---- why a pod does not begin -------------------------------------------------------------------------------------------- */
+
+/*  Said once: it may still come to begin, so nothing is done about it. */
+static void s_warn(pod_job_t *pod, const char *why, const char *words)
+{
+    if (!*why || strcmp(pod->waits, why) == 0)
+        return;
+    snprintf(pod->waits, sizeof pod->waits, "%s", why);
+    log_warn("the pod of Job %s does not begin: %s%s%.400s", pod->name, why, *words ? ": " : "", words);
+}
+
+static void s_on_pods(cluster_t *self, const json_t *items)
+{
+    size_t i;
+    json_t *item;
+    for (i = 0; i < self->count; i++)
+        self->pods[i].made = false;
+    json_array_foreach(items, i, item)
+    {
+        const json_t *labels = json_object_get(json_object_get(item, "metadata"), "labels");
+        const json_t *status = json_object_get(item, "status");
+        pod_job_t *pod = s_find(self, parts_text(labels, "batch.kubernetes.io/job-name", NULL));
+        parts_trouble_t trouble;
+        if (!pod)
+            continue;
+        pod->made = true;
+        parts_trouble(&trouble, status, parts_named(json_object_get(status, "containerStatuses"), "name", CONTAINER));
+        if (parts_is(status, "phase", "Pending"))
+            s_warn(pod, trouble.why, trouble.words);
+    }
+}
+
+/*  A quota, pod security, an account that there is none of: such a pod is never made, and its Job waits for it. */
+static void s_on_events(cluster_t *self, const json_t *items)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(items, i, item)
+    {
+        const char *words;
+        pod_job_t *pod = s_find(self, parts_without_pod(item, "Job", &words));
+        if (pod && !pod->made)
+            s_warn(pod, "FailedCreate", words);
+    }
+}
+
+/*  Who may not list pods, or events, is not told. */
 static void s_ask_why(cluster_t *self)
 {
-    if (s_list(self, self->pods_path, s_warn) != TT_OK)
+    bool missing = false;
+    tt_status_t status = s_list(self, self->our_pods, s_on_pods);
+    for (size_t i = 0; i < self->count; i++)
+        missing |= !self->pods[i].made && !self->pods[i].manifest && !self->pods[i].ended;
+    if (status == TT_OK && missing)
+        status = s_list(self, self->events, s_on_events);
+    if (status != TT_OK)
         log_debug("%s", tt_err_text());
 }
 
@@ -372,7 +374,9 @@ static void s_destroy(tt_substrate_t **self_p)
     free(self->claim);
     free(self->registry);
     free(self->jobs);
-    free(self->pods_path);
+    free(self->our_jobs);
+    free(self->our_pods);
+    free(self->events);
     free(self);
     *self_p = NULL;
 }
@@ -394,7 +398,11 @@ static tt_status_t s_open(cluster_t *self, const cluster_opts_t *opts)
     char *space = tt_query_escape(self->config->namespace_), *name = tt_query_escape(opts->claim);
     char *claim = tt_sprintf("/api/v1/namespaces/%s/persistentvolumeclaims/%s", space, name);
     self->jobs = tt_sprintf("/apis/batch/v1/namespaces/%s/jobs", space);
-    self->pods_path = tt_sprintf("/api/v1/namespaces/%s/pods", space);
+    self->our_jobs = tt_sprintf("%s?labelSelector=" LABEL_REGISTRY "%%3D%s", self->jobs, self->registry);
+    self->our_pods =
+        tt_sprintf("/api/v1/namespaces/%s/pods?labelSelector=" LABEL_REGISTRY "%%3D%s", space, self->registry);
+    self->events = tt_sprintf(
+        "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DJob%%2Creason%%3DFailedCreate", space);
     const tt_status_t status = s_call(self, "GET", claim, NULL, NULL);
     free(space);
     free(name);

@@ -62,6 +62,9 @@ typedef struct {
     char why[48], words[PARTS_WORDS];
 } parts_trouble_t;
 void parts_trouble(parts_trouble_t *self, const json_t *status, const json_t *main_status);
+/*  Who of that kind (a Job, a StatefulSet) could make no pod, by an event, and why: a pod that was not made has no status. Both are
+ *  borrowed; NULL: it is another event. */
+const char *parts_without_pod(const json_t *event, const char *kind, const char **words);
 /*  Of each container the end of its log is to stand in its status when it fails, unless the template says otherwise. */
 void parts_last_words(json_t *containers);
 

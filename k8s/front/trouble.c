@@ -1,4 +1,5 @@
-/*  trouble - what a pod's status says of why it does not run, or failed: one word, and the line that a person wants to read. */
+/*  trouble - what a pod's status says of why it does not run, or failed: one word, and the line that a person wants to read. Of one that
+ *  was not even made an event does. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,15 @@ void parts_trouble(parts_trouble_t *self, const json_t *status, const json_t *ma
         s_set(self, parts_text(status, "reason", "Error"), parts_text(status, "message", ""));
     else if (strcmp(parts_text(placed, "reason", ""), "Unschedulable") == 0)
         s_set(self, "Unschedulable", parts_text(placed, "message", ""));
+}
+
+const char *parts_without_pod(const json_t *event, const char *kind, const char **words)
+{
+    const json_t *about = parts_object(event, "involvedObject");
+    if (!parts_is(about, "kind", kind) || !parts_is(event, "reason", "FailedCreate"))
+        return NULL;
+    *words = parts_text(event, "message", "");
+    return parts_text(about, "name", NULL);
 }
 
 void parts_last_words(json_t *containers)

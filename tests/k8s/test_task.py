@@ -178,11 +178,11 @@ def test_silent(place):
     check(all(place.read(name("fourth"), f"job_configId_{i}", "out") == "x\n" for i in range(4)), "each ran once")
 
 
-def test_waits(place):
-    """An image that there is none of: it is said, and the task can be killed."""
-    place.create("fifth", ": %IN %DATA %OUT", "--containerImage", "docker.io/local/none:1", "--bypass")
+def does_not_begin(place, task, image):
+    """What is said of why, and that the task can be killed."""
+    place.create(task, ": %IN %DATA %OUT", "--containerImage", image, "--bypass")
     engine = place.engine("--cpu", "1")
-    lines = []
+    lines = [""]
     late = threading.Timer(cluster.DEADLINE, engine.kill)
     late.start()
     for line in engine.stdout:
@@ -190,10 +190,27 @@ def test_waits(place):
         if "does not begin" in line:
             break
     late.cancel()
-    check("ErrImagePull" in lines[-1] or "ImagePullBackOff" in lines[-1], f"{lines}")
-    place.tutti("task", "kill", "-t", name("fifth"))
+    place.tutti("task", "kill", "-t", name(task))
     said, _ = engine.communicate(timeout=60)
-    check(engine.returncode == 0 and place.states("fifth") == ["killed"] * 4, said)
+    check(engine.returncode == 0 and place.states(task) == ["killed"] * 4, f"{lines}{said}")
+    check("does not begin" not in said, f"said again: {lines}{said}")
+    return lines[-1]
+
+
+def test_waits(place):
+    """An image that there is none of."""
+    said = does_not_begin(place, "fifth", "docker.io/local/none:1")
+    check("does not begin: ImagePullFailed: " in said and "docker.io/local/none:1" in said, said)
+
+
+def test_no_room(place):
+    """A quota by which the pod is not even made."""
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    place.k8s.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none", "namespace": "default"}, "spec": {"hard": {"pods": "0"}}})
+    wait_for(lambda: place.k8s.get(f"{quotas}/none")["status"].get("hard"), "the quota to be looked after")
+    said = does_not_begin(place, "sixth", IMAGE)
+    check("does not begin: FailedCreate: " in said and "exceeded quota: none" in said, said)
+    place.k8s.kubectl("delete", "resourcequota", "none")
 
 
 def tutti_image(k8s, folder):
@@ -236,13 +253,17 @@ def test_refused(place):
     place.tutti("task", "run", "--namespace", "default", code=64)
 
 
+TESTS = (test_run, test_killed, test_ended, test_silent, test_waits, test_no_room, test_sweep, test_refused)
+
+
 def main():
     cluster.require(full=True)
+    tests = [test for test in TESTS if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
     with tempfile.TemporaryDirectory(prefix="tt-task-k8s-") as folder, cluster.Cluster(full=True) as k8s:
         place = Place(k8s, folder)
         files(place)
         volume(k8s, folder)
-        for test in (test_run, test_killed, test_ended, test_silent, test_waits, test_sweep, test_refused):
+        for test in tests:
             test(place)
             print(f"ok      {test.__name__}", flush=True)
 
