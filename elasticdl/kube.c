@@ -214,6 +214,7 @@ static void s_destroy(edl_place_t **self_p)
     kube_client_destroy(&self->client);
     kube_config_destroy(&self->config);
     json_decref(self->found);
+    edl_templates_clear(&self->templates);
     free(self->base.run_dir);
     free(self->agent_image);
     free(self->dir);

@@ -16,10 +16,11 @@ typedef struct {
     /*  From which pods get their agent. NULL: the image of the pod that this master runs in; where it runs in none, or "none": the task's
      *  image has `tutti` in its PATH. */
     const char *agent_image;
+    const char *template_; /* a file (elasticdl/template.h): what else pods get; NULL = nothing */
 } edl_kube_opts_t;
 
 /*  opts: of its run directory what programs wrote is kept; dir is one of the task's image, NULL = that image's own. Strings are copied, the loop is borrowed.
- *  TT_NOT_FOUND, TT_CONFIG: the kubeconfig; TT_UNAVAILABLE, TT_DENIED: the API server. */
+ *  TT_NOT_FOUND, TT_CONFIG: the kubeconfig, the template; TT_UNAVAILABLE, TT_DENIED: the API server. */
 tt_status_t edl_kube_new(
     edl_place_t **self_p, const local_place_opts_t *opts, const edl_kube_opts_t *kube, tt_reactor_t *loop);
 /*  Calls fn with every task that is there, the lowest number first; record: how it ended, NULL = it has not. */

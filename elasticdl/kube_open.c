@@ -123,6 +123,8 @@ static tt_status_t s_open(edl_kube_t *self, const local_place_opts_t *opts, cons
     if (!self->base.run_dir)
         return tt_err_errno(TT_NOT_FOUND, "%s", opts->run_dir);
     snprintf(self->base.address, sizeof self->base.address, "%.100s", ip ? ip : "");
+    if (kube->template_)
+        TT_TRY(edl_templates_read(&self->templates, kube->template_));
     TT_TRY(kube_config_load(&self->config, &kube->kube));
     TT_TRY(kube_client_new(
         &self->client, self->loop, self->config, &(kube_client_opts_t){.agent = "tutti-master/" TT_VERSION}));
@@ -137,7 +139,8 @@ static tt_status_t s_open(edl_kube_t *self, const local_place_opts_t *opts, cons
         .dir = self->dir,
         .program = self->program,
         .python = self->python,
-        .grace_s = opts->grace_s};
+        .grace_s = opts->grace_s,
+        .templates = self->templates};
     edl_sets_new(&self->sets, self->client, &self->objects, opts->clock);
     log_info("members are pods of namespace %s; their agent is that of %s", self->config->namespace_,
         self->agent_image ? self->agent_image : "the task's image");

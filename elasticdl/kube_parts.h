@@ -12,6 +12,7 @@ typedef struct {
     kube_client_t *client;
     edl_sets_t *sets;
     edl_objects_t objects;
+    edl_templates_t templates;                  /* as objects has them */
     char *agent_image, *dir, *program, *python; /* as objects has them */
     json_t *found;                              /* the StatefulSets that were there */
     last_words_t *last;                         /* that are waited for              */

@@ -7,9 +7,8 @@
 #include "k8s/api/words.h"
 #include "k8s/front/object.h"
 
-/*  In each pod: the agent and what it needs, and the program's output; a token that only the agent's user may read. */
-#define AGENT_DIR "/tutti"
-#define TOKEN_DIR "/tutti-token"
+#define AGENT_DIR EDL_AGENT_DIR
+#define TOKEN_DIR EDL_TOKEN_DIR
 
 enum { AGENT_GROUP = 65532, TOKEN_MODE = 0440, KILL_AFTER_S = 5, PROBE_FAILURES = 3 };
 
@@ -85,9 +84,9 @@ static json_t *s_mount(const char *name, const char *path)
 
 static json_t *s_container(const edl_objects_t *self, const edl_task_t *task)
 {
-    json_t *out = json_pack("{s:s, s:o, s:s, s:o, s:s}", "name", "agent", "image", tt_json_text(task->request.image),
-        "imagePullPolicy", "IfNotPresent", "command", s_command(self), "terminationMessagePolicy",
-        "FallbackToLogsOnError");
+    json_t *out = json_pack("{s:s, s:o, s:s, s:o, s:s}", "name", EDL_CONTAINER, "image",
+        tt_json_text(task->request.image), "imagePullPolicy", "IfNotPresent", "command", s_command(self),
+        "terminationMessagePolicy", "FallbackToLogsOnError");
     json_object_set_new(out, "env",
         json_pack("[{s:s, s:{s:{s:s}}}]", "name", "POD_NAME", "valueFrom", "fieldRef", "fieldPath", "metadata.name"));
     json_object_set_new(out, "ports",
@@ -97,16 +96,16 @@ static json_t *s_container(const edl_objects_t *self, const edl_task_t *task)
         json_pack("{s:{s:s, s:s}, s:i, s:i}", "httpGet", "path", "/healthz", "port", "agent", "periodSeconds", 1,
             "failureThreshold", PROBE_FAILURES));
     json_object_set_new(
-        out, "volumeMounts", json_pack("[o, o]", s_mount("tutti", AGENT_DIR), s_mount("token", TOKEN_DIR)));
+        out, "volumeMounts", json_pack("[o, o]", s_mount(EDL_AGENT, AGENT_DIR), s_mount(EDL_TOKEN, TOKEN_DIR)));
     return out;
 }
 
 /*  Brings the agent: any image that has a program can be a task's. */
 static json_t *s_init(const edl_objects_t *self)
 {
-    json_t *out = json_pack("{s:s, s:o, s:s, s:[s, s, s], s:[o], s:s}", "name", "tutti", "image",
+    json_t *out = json_pack("{s:s, s:o, s:s, s:[s, s, s], s:[o], s:s}", "name", EDL_AGENT, "image",
         tt_json_text(self->agent_image), "imagePullPolicy", "IfNotPresent", "args", "pod-agent", "--install", AGENT_DIR,
-        "volumeMounts", s_mount("tutti", AGENT_DIR), "terminationMessagePolicy", "FallbackToLogsOnError");
+        "volumeMounts", s_mount(EDL_AGENT, AGENT_DIR), "terminationMessagePolicy", "FallbackToLogsOnError");
     json_object_set_new(out, "securityContext",
         json_pack("{s:b, s:b, s:{s:[s]}}", "allowPrivilegeEscalation", 0, "readOnlyRootFilesystem", 1, "capabilities",
             "drop", "ALL"));
@@ -122,7 +121,7 @@ static json_t *s_pod(const edl_objects_t *self, const edl_task_t *task)
     if (self->agent_image)
         json_object_set_new(spec, "initContainers", json_pack("[o]", s_init(self)));
     json_object_set_new(spec, "volumes",
-        json_pack("[{s:s, s:{}}, {s:s, s:{s:s, s:i}}]", "name", "tutti", "emptyDir", "name", "token", "secret",
+        json_pack("[{s:s, s:{}}, {s:s, s:{s:s, s:i}}]", "name", EDL_AGENT, "emptyDir", "name", EDL_TOKEN, "secret",
             "secretName", EDL_SECRET, "defaultMode", TOKEN_MODE));
     return spec;
 }
@@ -149,6 +148,7 @@ json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_typ
     json_t *out = json_pack(
         "{s:s, s:s, s:o, s:o}", "apiVersion", "apps/v1", "kind", "StatefulSet", "metadata", metadata, "spec", spec);
     TT_CHECK(out != NULL);
+    edl_template_merge(json_object_get(spec, "template"), self->templates.of[type]);
     return out;
 }
 
@@ -217,7 +217,7 @@ tt_status_t edl_pod_read(edl_pod_t *out, const json_t *object)
 {
     const json_t *metadata = parts_object(object, "metadata"), *status = parts_object(object, "status");
     const char *name = parts_text(metadata, "name", ""), *dash = strrchr(name, '-');
-    const json_t *agent = parts_named(parts_array(status, "containerStatuses"), "name", "agent");
+    const json_t *agent = parts_named(parts_array(status, "containerStatuses"), "name", EDL_CONTAINER);
     *out = (edl_pod_t){.ordinal = dash ? s_number(dash + 1) : -1};
     if (out->ordinal < 0 || dash - name >= EDL_SET_NAME)
         return tt_err(TT_DATA, "pod %.80s is no member's", name);

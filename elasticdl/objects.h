@@ -9,6 +9,7 @@
 #pragma once
 #include <jansson.h>
 #include "elasticdl/task.h"
+#include "elasticdl/template.h"
 
 enum {
     EDL_AGENT_PORT = 7896,
@@ -27,6 +28,7 @@ typedef struct {
     const char *agent_image; /* from which a pod gets its agent; NULL = the task's image has `tutti` in its PATH    */
     const char *dir, *program, *python; /* as pod-agent's options; NULL = its defaults                              */
     int grace_s;
+    edl_templates_t templates; /* what else pods get; borrowed, too                                                  */
 } edl_objects_t;
 
 /*  TT_INVALID: too long with its number. */

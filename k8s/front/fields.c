@@ -160,3 +160,9 @@ bool fields_unknown(fields_unknown_t *out, const json_t *object, const fields_ty
     *out = (fields_unknown_t){0};
     return type && s_walk(&walk, object, type, 0);
 }
+
+tt_status_t fields_err(const fields_unknown_t *self, const char *where)
+{
+    return tt_err(TT_CONFIG, "%s: %s: %s has no field '%s'%s%s%s", where, self->path, self->type, self->field,
+        *self->near ? "; did you mean '" : "", self->near, *self->near ? "'?" : "");
+}

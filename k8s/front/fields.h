@@ -5,6 +5,7 @@
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
+#include "common/base/status.h"
 
 /*  A type and its fields, as FIELDS of a fields.def has them. */
 typedef struct {
@@ -21,3 +22,5 @@ typedef struct {
 /*  The first field of an object that its kind has not. False: none, or a kind that is in no table. own: the types of who knows the
  *  kind, beside Kubernetes'; NULL = none. */
 bool fields_unknown(fields_unknown_t *out, const json_t *object, const fields_type_t *own);
+/*  TT_CONFIG, in words. where: "file:line". */
+tt_status_t fields_err(const fields_unknown_t *self, const char *where);

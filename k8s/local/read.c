@@ -405,9 +405,7 @@ static tt_status_t s_known_fields(const reader_t *self, size_t index)
     const front_t *front = s_front(kind) ? s_front(kind) : s_of_config(kind);
     if (!fields_unknown(&wrong, manifest_at(self->manifest, index), front ? front->local->fields : NULL))
         return TT_OK;
-    return tt_err(TT_CONFIG, "%s: %s: %s has no field '%s'%s%s%s", manifest_where(self->manifest, index, wrong.path),
-        wrong.path, wrong.type, wrong.field, *wrong.near ? "; did you mean '" : "", wrong.near,
-        *wrong.near ? "'?" : "");
+    return fields_err(&wrong, manifest_where(self->manifest, index, wrong.path));
 }
 
 /*  A cluster has no such kind. known: what would do, the last one behind "or". */

@@ -155,8 +155,8 @@ def on_cluster(test):
     return run
 
 
-def master(folder, cluster):
-    return Server(folder, "master", "--on", "kubernetes", "--kubeconfig", cluster.config, "--agent-image", "tutti:1")
+def master(folder, cluster, *options):
+    return Server(folder, "master", "--on", "kubernetes", "--kubeconfig", cluster.config, "--agent-image", "tutti:1", *options)
 
 
 def create(server, name, workers=1, more=""):
@@ -283,5 +283,38 @@ def another_master(folder, cluster):
     assert server.end() == 0
 
 
+TEMPLATE = """apiVersion: v1
+kind: PodTemplate
+template:
+  spec:
+    nodeSelector: {disk: fast}
+    containers: [{name: agent, resources: {limits: {example.com/card: 1}}}]
+"""
+
+
+@on_cluster
+def a_template(folder, cluster):
+    """What else pods get; a file that is wrong is said with its line before anything is made, and is for pods alone."""
+    file = folder / "pods.yaml"
+    file.write_text(TEMPLATE)
+    server = master(folder, cluster, "--template", file)
+    create(server, "job")
+    await_state(server, "job", "running")
+    spec = cluster.sets["job-worker-0"]["spec"]["template"]["spec"]
+    assert spec["nodeSelector"] == {"disk": "fast"} and spec["containers"][0]["resources"] == {"limits": {"example.com/card": 1}}, spec
+    (folder / "go").touch()
+    await_state(server, "job", "succeeded")
+    assert server.end() == 0
+    file.write_text(TEMPLATE.replace("limits", "limit"))
+    refused = [TUTTI, "master", "--kubeconfig", cluster.config, "--template", file, "--run-dir", folder / "refused"]
+    for on, code, words in (("kubernetes", 78, f"{file}:6: template.spec.containers[0].resources.limit: ResourceRequirements has no field 'limit'"),
+                            ("here", 64, "--kubeconfig is for a master with --on kubernetes")):
+        done = subprocess.run([*refused, "--on", on], capture_output=True, text=True, timeout=DEADLINE, check=False)
+        assert done.returncode == code and words in done.stderr, done
+    done = subprocess.run([TUTTI, "master", "--template", file], capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert done.returncode == 64 and "--template is for a master with --on kubernetes" in done.stderr, done
+    assert not (folder / "refused").exists()
+
+
 if __name__ == "__main__":
-    main([answers_are_lost, parameter_servers_first, somebody_elses, lost, another_master])
+    main([answers_are_lost, parameter_servers_first, somebody_elses, lost, another_master, a_template])

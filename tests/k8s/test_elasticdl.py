@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """ElasticDL's tasks in pods: the sample's master with the rights that it gives and no others, asked by the original's request and by
 `tutti submit`. Members meet by the names in TF_CONFIG; ends, exit codes and logs come back, and nothing is left. The agent is brought into an
-image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on. TensorFlow itself trains in two
+image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on; a pod template brings cards. TensorFlow itself trains in two
 pods, where build/venv-tf has it."""
 
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -221,7 +223,41 @@ def test_lost(k8s, master):
     await_nothing_left(k8s, "waits")
 
 
-TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_tensorflow)
+def small(folder):
+    """The sample with cards, asking for no more than a small node has beside."""
+    for name in ("elasticdl", "elasticdl-gpu"):
+        shutil.copytree(os.path.join(SOURCE, "k8s/samples", name), os.path.join(folder, name))
+    path = os.path.join(folder, "elasticdl-gpu/template.yaml")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(re.sub(r'"[24]"', "10m", re.sub("(16|8)Gi", "64Mi", text)))
+    return os.path.join(folder, "elasticdl-gpu")
+
+
+def test_cards(k8s, master):
+    """A pod template: who asks for a card that no node has says so, and begins where one comes. Parameter servers get none."""
+    with tempfile.TemporaryDirectory(prefix="tt-elasticdl-") as folder:
+        k8s.kubectl("apply", "-k", small(folder))
+    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+    master.submit("--strategy", "ParameterServer", "--ps-num", "1", "--worker-num", "1", "--image", IMAGE, "--task", "cards")
+    reasons = lambda: {one["name"]: one.get("reason") or "" for one in master.status("cards")["members"]}
+    wait_for(lambda: "nvidia.com/gpu" in reasons()["worker-0"], lambda: f"the worker to lack a card: {reasons()}")
+    check(reasons()["worker-0"].startswith("Unschedulable: "), reasons())
+    specs = {pod["metadata"]["labels"]["type"]: pod["spec"] for pod in pods(k8s)}
+    worker, ps = (specs[kind]["containers"][0] for kind in ("worker", "ps"))
+    check(worker["resources"]["limits"] == {"memory": "64Mi", "nvidia.com/gpu": "1"} and ps["resources"]["limits"] == {"memory": "64Mi"}, (worker, ps))
+    check({"name": "NCCL_DEBUG", "value": "WARN"} in worker["env"] and {"name": "shm", "mountPath": "/dev/shm"} in worker["volumeMounts"], worker)
+    check({"key": "nvidia.com/gpu", "operator": "Exists"} in specs["worker"]["tolerations"], specs["worker"])
+    k8s.patch(f"{NODE}/status", {"status": {"capacity": {"nvidia.com/gpu": "1"}}})
+    master.await_state("cards", "succeeded")
+    await_nothing_left(k8s, "cards")
+    k8s.patch(f"{NODE}/status", {"status": {"capacity": {"nvidia.com/gpu": None}}})
+    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl"))
+    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+
+
+TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_cards, test_tensorflow)
 
 
 def main():
