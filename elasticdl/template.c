@@ -157,20 +157,34 @@ static tt_status_t s_take(const look_t *self, edl_templates_t *out)
     return any ? TT_OK : s_wrong(self, "metadata.name", "expected worker or ps, or no name for both");
 }
 
-tt_status_t edl_templates_read(edl_templates_t *out, const char *path)
+/*  Takes the file. */
+static tt_status_t s_take_all(edl_templates_t *out, manifest_t *file)
 {
     edl_templates_t made = {0};
-    look_t look = {0};
-    TT_TRY(manifest_load(&look.file, path));
+    look_t look = {.file = file};
     tt_status_t status = TT_OK;
-    for (; status == TT_OK && look.at < manifest_count(look.file); look.at++)
+    for (; status == TT_OK && look.at < manifest_count(file); look.at++)
         status = s_take(&look, &made);
-    manifest_destroy(&look.file);
+    manifest_destroy(&file);
     if (status == TT_OK)
         *out = made;
     else
         edl_templates_clear(&made);
     return status;
+}
+
+tt_status_t edl_templates_read(edl_templates_t *out, const char *path)
+{
+    manifest_t *file = NULL;
+    TT_TRY(manifest_load(&file, path));
+    return s_take_all(out, file);
+}
+
+tt_status_t edl_templates_parse(edl_templates_t *out, const char *text, size_t size, const char *name)
+{
+    manifest_t *file = NULL;
+    TT_TRY(manifest_parse(&file, text, size, name));
+    return s_take_all(out, file);
 }
 
 void edl_templates_clear(edl_templates_t *self)

@@ -27,6 +27,8 @@ typedef struct {
 
 /*  TT_NOT_FOUND, TT_IO: the file; TT_CONFIG: "file:line: why". */
 tt_status_t edl_templates_read(edl_templates_t *out, const char *path);
+/*  The same of a text; name stands in messages for the file's. */
+tt_status_t edl_templates_parse(edl_templates_t *out, const char *text, size_t size, const char *name);
 void edl_templates_clear(edl_templates_t *self);
 /*  The template of a set of ours gets what theirs has. NULL: nothing. */
 void edl_template_merge(json_t *ours, const json_t *theirs);
