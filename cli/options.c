@@ -259,6 +259,26 @@ tt_status_t tt_arg_u64(const tt_args_t *self, const char *name, uint64_t *out, u
     return TT_OK;
 }
 
+tt_status_t tt_arg_age(const tt_args_t *self, const char *name, int64_t *out)
+{
+    static const struct {
+        char letter;
+        int64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+    enum { MOST = 1000000 };
+    const char *text = tt_arg(self, name);
+    if (!text)
+        return TT_OK;
+    const size_t digits = strspn(text, "0123456789");
+    const long number = digits && digits < 8 ? atol(text) : MOST + 1;
+    for (size_t i = 0; i < TT_COUNT(units); i++)
+        if (text[digits] == units[i].letter && !text[digits + 1] && number <= MOST) {
+            *out = number * units[i].seconds;
+            return TT_OK;
+        }
+    return tt_err(TT_USAGE, "--%s: '%s' is not a whole number with s, m, h, d or w behind it, such as 7d", name, text);
+}
+
 tt_status_t tt_arg_f64(const tt_args_t *self, const char *name, double *out, double min, double max)
 {
     const char *text = tt_arg(self, name);

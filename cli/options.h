@@ -46,6 +46,8 @@ bool tt_arg_is(const tt_args_t *self, const char *name, const char *choice);
 /*  The last argument as a number; *out keeps its value (the default) when the option was not given.
  *  TT_USAGE: not a number, or outside min..max. */
 tt_status_t tt_arg_u64(const tt_args_t *self, const char *name, uint64_t *out, uint64_t min, uint64_t max);
+/*  The same of a time in seconds, at most a million of its unit: 90s, 30m, 12h, 7d, 2w. */
+tt_status_t tt_arg_age(const tt_args_t *self, const char *name, int64_t *out);
 tt_status_t tt_arg_f64(const tt_args_t *self, const char *name, double *out, double min, double max);
 
 /*  Operands in order; NULL after the last. */

@@ -26,25 +26,6 @@ static void s_fail(removal_t *self, tt_status_t status)
     self->worst = tt_args_fail(self->args, status);
 }
 
-/* ---- an age --------------------------------------------------------------------------------------------------------- */
-
-static tt_status_t s_age(const char *text, int64_t *seconds)
-{
-    static const struct {
-        char letter;
-        int64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
-    enum { MOST = 1000000 };
-    const size_t digits = strspn(text, "0123456789");
-    const long number = digits && digits < 8 ? atol(text) : MOST + 1;
-    for (size_t i = 0; i < TT_COUNT(units); i++)
-        if (text[digits] == units[i].letter && !text[digits + 1] && number <= MOST) {
-            *seconds = number * units[i].seconds;
-            return TT_OK;
-        }
-    return tt_err(TT_USAGE, "--older: '%s' is not a whole number with s, m, h, d or w behind it, such as 7d", text);
-}
-
 /*  When it wrote the last of what every end, and every life, writes; where there is nothing yet, when it was made. */
 static int64_t s_ended_s(const tt_rundir_t *run)
 {
@@ -84,8 +65,7 @@ static tt_status_t s_remove_all(removal_t *self)
     int64_t age_s = 0;
     if (tt_operand_count(self->args))
         return tt_err(TT_USAGE, "--all and --older choose the runs; '%s' is one too many", tt_operand(self->args, 0));
-    if (tt_arg(self->args, "older"))
-        TT_TRY(s_age(tt_arg(self->args, "older"), &age_s));
+    TT_TRY(tt_arg_age(self->args, "older", &age_s));
     self->before_s = age_s ? tt_wall_ns() / 1000000000 - age_s : INT64_MAX;
     return tt_registry_each(s_remove, self);
 }
