@@ -9,15 +9,13 @@
 #include "common/base/mem.h"
 #include "k8s/api/client.h"
 #include "k8s/front/object.h"
+#include "k8s/front/spec.h"
+#include "task/job_object.h"
 #define TT_LOG_COMPONENT "cluster"
 #include "common/base/log.h"
 #include "common/http/query.h"
 
-#define LABEL_REGISTRY "tutti-tasks"
-#define LABEL_JOB      "tutti-job"
-#define CONTAINER      "job"
-
-enum { TIMEOUT_MS = 10000, LOOK_MS = 1000, KEEP_S = 3600, GRACE_S = 5, LIMIT_S = 5 * 24 * 3600, ASK_MS = 5000 };
+enum { TIMEOUT_MS = 10000, LOOK_MS = 1000, ASK_MS = 5000, QUEUE_MAX = 63 };
 
 typedef struct {
     tt_replica_id_t id;
@@ -25,6 +23,7 @@ typedef struct {
     char *manifest; /* owned; NULL = the API server has it */
     bool seen;      /* in the list of this look            */
     bool made;      /* its pod is there                    */
+    bool suspended; /* it is to have none                  */
     bool ended;
     char waits[64]; /* why its pod did not begin, as was said last */
     tt_replica_event_t event;
@@ -35,7 +34,8 @@ typedef struct {
     kube_config_t *config;
     tt_reactor_t *loop;
     kube_client_t *client;
-    char *claim, *registry;
+    job_object_rules_t rules;
+    char *claim, *registry, *queue;            /* of the rules; queue: NULL = none */
     char *jobs, *our_jobs, *our_pods, *events; /* paths of the namespace */
     tt_replica_id_t next_id;
     pod_job_t *pods;
@@ -52,57 +52,11 @@ static tt_status_t s_call(cluster_t *self, const char *method, const char *path,
 
 /* ---- a Job ------------------------------------------------------------------------------------------------------------- */
 
-static json_t *s_strings(char *const *texts)
-{
-    json_t *array = json_array();
-    for (; texts && *texts; texts++)
-        json_array_append_new(array, tt_json_text(*texts));
-    return array;
-}
-
-static json_t *s_env(const tt_template_t *template_)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < template_->env_count; i++)
-        json_array_append_new(array, json_pack("{s:o, s:o}", "name", tt_json_text(template_->env[i].name), "value",
-                                         tt_json_text(template_->env[i].value)));
-    return array;
-}
-
-static json_t *s_container(const cluster_job_t *job)
-{
-    json_t *container =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:[{s:s, s:s}]}", "name", CONTAINER, "image", tt_json_text(job->image),
-            "command", s_strings(job->template_->command), "env", s_env(job->template_), "workingDir",
-            tt_json_text(job->template_->working_dir), "volumeMounts", "name", "volume", "mountPath", CLUSTER_VOLUME);
-    if (job->gpu)
-        json_object_set_new(container, "resources",
-            json_pack("{s:{s:i}, s:{s:i}}", "limits", "nvidia.com/gpu", 1, "requests", "nvidia.com/gpu", 1));
-    return container;
-}
-
-/*  As whom it runs: what it writes is to be ours. */
-static json_t *s_pod(const cluster_t *self, const cluster_job_t *job)
-{
-    return json_pack("{s:s, s:b, s:i, s:{s:I, s:I}, s:[o], s:[{s:s, s:{s:s}}]}", "restartPolicy", "Never",
-        "automountServiceAccountToken", 0, "terminationGracePeriodSeconds", GRACE_S, "securityContext", "runAsUser",
-        (json_int_t)geteuid(), "runAsGroup", (json_int_t)getegid(), "containers", s_container(job), "volumes", "name",
-        "volume", "persistentVolumeClaim", "claimName", self->claim);
-}
-
 static char *s_manifest(const cluster_t *self, const cluster_job_t *job, const char *name)
 {
-    char number[32];
-    snprintf(number, sizeof number, "%lld", (long long)job->job);
-    json_t *labels = json_pack("{s:s, s:s}", LABEL_REGISTRY, self->registry, LABEL_JOB, number);
-    json_t *root = json_pack("{s:s, s:s, s:{s:s, s:O, s:{s:o}}, s:{s:i, s:i, s:i, s:{s:{s:O}, s:o}}}", "apiVersion",
-        "batch/v1", "kind", "Job", "metadata", "name", name, "labels", labels, "annotations", "tutti-task",
-        tt_json_text(job->task), "spec", "backoffLimit", 0, "activeDeadlineSeconds", LIMIT_S, "ttlSecondsAfterFinished",
-        KEEP_S, "template", "metadata", "labels", labels, "spec", s_pod(self, job));
-    TT_CHECK(root);
-    json_decref(labels);
-    char *text = json_dumps(root, JSON_COMPACT);
-    json_decref(root);
+    json_t *object = job_object(&self->rules, job, name);
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
     return text;
 }
 
@@ -218,6 +172,7 @@ static void s_look_at(cluster_t *self, const json_t *item)
     if (!pod)
         return;
     pod->seen = true;
+    pod->suspended = json_is_true(json_object_get(json_object_get(item, "spec"), "suspend"));
     if (json_integer_value(json_object_get(status, "succeeded")) > 0)
         s_end(pod, TT_PHASE_SUCCEEDED, "its Job has succeeded");
     else if (s_failure(status))
@@ -290,7 +245,8 @@ static void s_on_pods(cluster_t *self, const json_t *items)
         if (!pod)
             continue;
         pod->made = true;
-        parts_trouble(&trouble, status, parts_named(json_object_get(status, "containerStatuses"), "name", CONTAINER));
+        parts_trouble(
+            &trouble, status, parts_named(json_object_get(status, "containerStatuses"), "name", JOB_OBJECT_CONTAINER));
         if (parts_is(status, "phase", "Pending"))
             s_warn(pod, trouble.why, trouble.words);
     }
@@ -310,13 +266,24 @@ static void s_on_events(cluster_t *self, const json_t *items)
     }
 }
 
+static void s_warn_of_queue(const cluster_t *self, pod_job_t *pod)
+{
+    char words[QUEUE_MAX + 64];
+    snprintf(words, sizeof words, "its Job is suspended%s%s", self->queue ? ", and waits in queue " : "",
+        self->queue ? self->queue : "");
+    s_warn(pod, self->queue ? "AwaitingAdmission" : "Suspended", words);
+}
+
 /*  Who may not list pods, or events, is not told. */
 static void s_ask_why(cluster_t *self)
 {
     bool missing = false;
     tt_status_t status = s_list(self, self->our_pods, s_on_pods);
     for (size_t i = 0; i < self->count; i++)
-        missing |= !self->pods[i].made && !self->pods[i].manifest && !self->pods[i].ended;
+        if (self->pods[i].suspended && !self->pods[i].ended)
+            s_warn_of_queue(self, &self->pods[i]);
+        else
+            missing |= !self->pods[i].made && !self->pods[i].manifest && !self->pods[i].ended;
     if (status == TT_OK && missing)
         status = s_list(self, self->events, s_on_events);
     if (status != TT_OK)
@@ -371,8 +338,11 @@ static void s_destroy(tt_substrate_t **self_p)
     tt_reactor_destroy(&self->loop);
     kube_config_destroy(&self->config);
     free(self->pods);
+    json_decref(self->rules.requests);
+    json_decref(self->rules.limits);
     free(self->claim);
     free(self->registry);
+    free(self->queue);
     free(self->jobs);
     free(self->our_jobs);
     free(self->our_pods);
@@ -389,8 +359,24 @@ static const tt_substrate_ops_t s_ops = {
     .destroy = s_destroy,
 };
 
+static tt_status_t s_rules(cluster_t *self, const cluster_rules_t *rules)
+{
+    if (rules->queue && !spec_is_label(rules->queue, QUEUE_MAX, false))
+        return tt_err(
+            TT_USAGE, "--queue: '%.100s' is no queue's name: at most %d of a-z, 0-9 and -", rules->queue, QUEUE_MAX);
+    self->rules = (job_object_rules_t){.claim = self->claim,
+        .registry = self->registry,
+        .queue = self->queue,
+        .deadline_s = rules->deadline_s,
+        .ttl_s = rules->ttl_s,
+        .user = geteuid(),
+        .group = getegid()};
+    return job_object_resources(&self->rules.requests, &self->rules.limits, rules);
+}
+
 static tt_status_t s_open(cluster_t *self, const cluster_opts_t *opts)
 {
+    TT_TRY(s_rules(self, &opts->rules));
     TT_TRY(kube_config_load(&self->config, &opts->kube));
     TT_TRY(tt_reactor_new(&self->loop, NULL));
     TT_TRY(kube_client_new(
@@ -398,9 +384,9 @@ static tt_status_t s_open(cluster_t *self, const cluster_opts_t *opts)
     char *space = tt_query_escape(self->config->namespace_), *name = tt_query_escape(opts->claim);
     char *claim = tt_sprintf("/api/v1/namespaces/%s/persistentvolumeclaims/%s", space, name);
     self->jobs = tt_sprintf("/apis/batch/v1/namespaces/%s/jobs", space);
-    self->our_jobs = tt_sprintf("%s?labelSelector=" LABEL_REGISTRY "%%3D%s", self->jobs, self->registry);
+    self->our_jobs = tt_sprintf("%s?labelSelector=" JOB_OBJECT_REGISTRY "%%3D%s", self->jobs, self->registry);
     self->our_pods =
-        tt_sprintf("/api/v1/namespaces/%s/pods?labelSelector=" LABEL_REGISTRY "%%3D%s", space, self->registry);
+        tt_sprintf("/api/v1/namespaces/%s/pods?labelSelector=" JOB_OBJECT_REGISTRY "%%3D%s", space, self->registry);
     self->events = tt_sprintf(
         "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DJob%%2Creason%%3DFailedCreate", space);
     const tt_status_t status = s_call(self, "GET", claim, NULL, NULL);
@@ -417,6 +403,7 @@ tt_status_t cluster_new(tt_substrate_t **self_p, const cluster_opts_t *opts)
     self->base.ops = &s_ops;
     self->claim = tt_strdup(opts->claim);
     self->registry = tt_strdup(opts->registry);
+    self->queue = tt_strdup(opts->rules.queue);
     self->looked_ms = -LOOK_MS;
     const tt_status_t status = s_open(self, opts);
     if (status != TT_OK)

@@ -11,8 +11,19 @@
 
 #define CLUSTER_VOLUME "/volume"
 
+enum { CLUSTER_DEADLINE_S = 5 * 24 * 3600, CLUSTER_TTL_S = 3600, CLUSTER_TTL_MIN_S = 60 };
+
+/*  What is said of every Job. */
+typedef struct {
+    const char *queue;             /* of Kueue: a Job is suspended till it is admitted; NULL = of none               */
+    const char *requests, *limits; /* "cpu=1,memory=4Gi"; NULL = a processor, none                                   */
+    int64_t deadline_s;            /* it has failed when it has run so long                                          */
+    int64_t ttl_s;                 /* it is deleted so long after its end, if no engine has done so, but not before  */
+} cluster_rules_t;                 /*     one could see it: CLUSTER_TTL_MIN_S                                        */
+
 typedef struct {
     kube_config_opts_t kube;
+    cluster_rules_t rules;
     const char *claim;    /* name of the PersistentVolumeClaim                */
     const char *registry; /* a word of [a-z0-9] that no other registry has    */
 } cluster_opts_t;
@@ -25,7 +36,7 @@ typedef struct {
     bool gpu;                       /* limit and request nvidia.com/gpu: 1 */
 } cluster_job_t;
 
-/*  opts is copied. TT_NOT_FOUND, TT_CONFIG: the kubeconfig; TT_UNAVAILABLE, TT_DENIED: the API server; TT_NOT_FOUND: the claim. */
+/*  opts is copied. TT_USAGE: the rules; TT_NOT_FOUND, TT_CONFIG: the kubeconfig; TT_UNAVAILABLE, TT_DENIED: the API server; TT_NOT_FOUND: the claim. */
 tt_status_t cluster_new(tt_substrate_t **self_p, const cluster_opts_t *opts);
 /*  As start of the substrate, whose own is not to be used. Its event comes by poll: FAILED when the Job has, LOST when somebody has
  *  deleted it. TT_INVALID: the API server will not have it. Where the server does not answer, it is asked again by poll. */

@@ -284,7 +284,8 @@ static tt_status_t s_begin_cluster(engine_t *self)
     char registry[STORE_WORD];
     TT_TRY(store_word(self->store, registry));
     const engine_cluster_t *cluster = self->options->cluster;
-    const cluster_opts_t opts = {.kube = cluster->kube, .claim = cluster->claim, .registry = registry};
+    const cluster_opts_t opts = {
+        .kube = cluster->kube, .rules = cluster->rules, .claim = cluster->claim, .registry = registry};
     TT_TRY(cluster_new(&self->substrate, &opts));
     return engine_adopt(self);
 }

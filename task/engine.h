@@ -10,6 +10,7 @@
  *  Threads: one, and no other when it begins. */
 #pragma once
 #include "k8s/api/kubeconfig.h"
+#include "task/cluster.h"
 #include "task/store.h"
 
 enum { ENGINE_SLOTS_MAX = 1024, ENGINE_GPU_NAME = 64, ENGINE_GRACE_MS = 5000 };
@@ -18,6 +19,7 @@ enum { ENGINE_SLOTS_MAX = 1024, ENGINE_GPU_NAME = 64, ENGINE_GRACE_MS = 5000 };
  *  with an image, that stand in `volume`, are its concern. */
 typedef struct {
     kube_config_opts_t kube;
+    cluster_rules_t rules;
     const char *claim;  /* the PersistentVolumeClaim that holds `volume` */
     const char *volume; /* absolute, without links                       */
 } engine_cluster_t;

@@ -4,6 +4,7 @@ again; who fails, who is killed and whose Job somebody deletes come to their end
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,10 +50,10 @@ class Place:
         check(done.returncode == code, f"tutti {' '.join(args)}: exit {done.returncode}: {done.stderr}")
         return done.stdout
 
-    def engine(self, *options):
-        """In the cluster's network, as a machine beside it would be."""
-        return self.k8s.exec_in([TUTTI, "task", "run", "--claim", "volume", *options], env=self.env, cwd=self.folder,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    def engine(self, *options, program=(TUTTI,)):
+        """In the cluster's network, as a machine beside it would be. The node is small: jobs ask it for nothing."""
+        return self.k8s.exec_in([*program, "task", "run", "--claim", "volume", "--requests", "", *options],
+                                env=self.env, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run(self, *options, code=0):
         engine = self.engine(*options)
@@ -178,23 +179,25 @@ def test_silent(place):
     check(all(place.read(name("fourth"), f"job_configId_{i}", "out") == "x\n" for i in range(4)), "each ran once")
 
 
+def reason(engine):
+    """The line that says why a pod does not begin."""
+    late = threading.Timer(cluster.DEADLINE, engine.kill)
+    late.start()
+    line = next((line for line in engine.stdout if "does not begin" in line), "nothing is said")
+    late.cancel()
+    return line
+
+
 def does_not_begin(place, task, image):
     """What is said of why, and that the task can be killed."""
     place.create(task, ": %IN %DATA %OUT", "--containerImage", image, "--bypass")
     engine = place.engine("--cpu", "1")
-    lines = [""]
-    late = threading.Timer(cluster.DEADLINE, engine.kill)
-    late.start()
-    for line in engine.stdout:
-        lines.append(line)
-        if "does not begin" in line:
-            break
-    late.cancel()
+    line = reason(engine)
     place.tutti("task", "kill", "-t", name(task))
     said, _ = engine.communicate(timeout=60)
-    check(engine.returncode == 0 and place.states(task) == ["killed"] * 4, f"{lines}{said}")
-    check("does not begin" not in said, f"said again: {lines}{said}")
-    return lines[-1]
+    check(engine.returncode == 0 and place.states(task) == ["killed"] * 4, f"{line}{said}")
+    check("does not begin" not in said, f"said again: {line}{said}")
+    return line
 
 
 def test_waits(place):
@@ -211,6 +214,51 @@ def test_no_room(place):
     said = does_not_begin(place, "sixth", IMAGE)
     check("does not begin: FailedCreate: " in said and "exceeded quota: none" in said, said)
     place.k8s.kubectl("delete", "resourcequota", "none")
+
+
+def test_queue(place):
+    """A Job of a queue begins when it is admitted, which is what Kueue does by suspend; and what each is told of it."""
+    place.create("queued", "echo x >%OUT; : %IN %DATA", "--containerImage", IMAGE, "--bypass")
+    engine = place.engine("--cpu", "4", "--queue", "team", "--requests", "cpu=10m", "--limits", "memory=64Mi", "--deadline", "10m", "--ttl", "2m")
+    said = reason(engine)
+    check("does not begin: AwaitingAdmission: its Job is suspended, and waits in queue team" in said, said)
+    jobs = wait_for(lambda: len(place.k8s.get(JOBS)["items"]) == 4 and place.k8s.get(JOBS)["items"], "four Jobs")
+    check(not place.k8s.get("/api/v1/namespaces/default/pods")["items"], "a pod of a Job that was not admitted")
+    for job in jobs:
+        spec, labels = job["spec"], job["metadata"]["labels"]
+        check(labels["kueue.x-k8s.io/queue-name"] == "team" and labels["app.kubernetes.io/instance"] == name("queued"), labels)
+        check((spec["activeDeadlineSeconds"], spec["ttlSecondsAfterFinished"]) == (600, 120), spec)
+        resources = spec["template"]["spec"]["containers"][0]["resources"]
+        check(resources == {"requests": {"cpu": "10m"}, "limits": {"memory": "64Mi"}}, resources)
+        place.k8s.patch(f"{JOBS}/{job['metadata']['name']}", {"spec": {"suspend": False}})
+    said, _ = engine.communicate(timeout=100)
+    check(engine.returncode == 0 and place.states("queued") == ["done"] * 4, said)
+
+
+def test_restricted(place):
+    """A pod of somebody who is not root is let into a namespace that enforces `restricted`; root's is refused, which is said."""
+    label = "pod-security.kubernetes.io/enforce"
+    place.k8s.kubectl("label", "namespace", "default", f"{label}=restricted")
+    said = does_not_begin(place, "roots", IMAGE)
+    check("does not begin: FailedCreate: " in said and "violates PodSecurity" in said and "runAsUser" in said, said)
+    check("allowPrivilegeEscalation" not in said and "seccompProfile" not in said, said)
+    place.create("users", "id -u >%OUT; : %IN %DATA", "--containerImage", IMAGE, "--bypass")
+    shutil.copy(TUTTI, os.path.join(place.folder, "tutti"))  # where anybody may run it
+    for folder, folders, names in os.walk(place.folder):
+        for one in (folder, *(os.path.join(folder, entry) for entry in folders + names)):
+            os.lchown(one, 1000, 1000)
+    os.chmod(place.folder, 0o755)
+    config = os.path.join(place.folder, "kubeconfig")
+    with open(place.k8s.kubeconfig, encoding="utf-8") as file, open(config, "w", encoding="utf-8") as out:
+        out.write(file.read())
+    os.chown(config, 1000, 1000)
+    engine = place.engine("--cpu", "2", "--kubeconfig", config,
+                          program=("setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", os.path.join(place.folder, "tutti")))
+    said, _ = engine.communicate(timeout=100)
+    check(engine.returncode == 0, said)
+    outputs = [place.read(name("users"), f"job_configId_{i}", "out") for i in range(4)]
+    check(outputs == ["1000\n"] * 4, f"{outputs}{said}")
+    place.k8s.kubectl("label", "namespace", "default", f"{label}-")
 
 
 def tutti_image(k8s, folder):
@@ -250,10 +298,13 @@ def test_refused(place):
     _, said = engine.communicate(timeout=60)
     check(engine.returncode == 66 and "none" in said, f"{engine.returncode}: {said}")
     place.tutti("task", "run", "--claim", "volume", code=69)  # outside of the cluster's network
-    place.tutti("task", "run", "--namespace", "default", code=64)
+    for option, value in (("--namespace", "default"), ("--queue", "team"), ("--deadline", "1h")):
+        place.tutti("task", "run", option, value, code=64)
+    for option, value in (("--queue", "Team_"), ("--deadline", "0s"), ("--ttl", "59s"), ("--ttl", "1"), ("--requests", "gpu=1")):
+        place.tutti("task", "run", "--claim", "volume", option, value, code=64)
 
 
-TESTS = (test_run, test_killed, test_ended, test_silent, test_waits, test_no_room, test_sweep, test_refused)
+TESTS = (test_run, test_killed, test_ended, test_silent, test_waits, test_no_room, test_queue, test_sweep, test_refused, test_restricted)
 
 
 def main():
