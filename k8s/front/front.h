@@ -25,7 +25,7 @@ typedef struct {
     bool deleting;
     bool suspended;      /* it is to have no pods                                                  */
     bool final;          /* it has ended, well or not                                              */
-    bool embedded;       /* its own coordinator looks after it: an operator leaves it alone        */
+    bool embedded;       /* its own coordinator, or another cluster's operator, looks after it: one leaves it alone */
     const char *refusal; /* why it is not begun; NULL = it may                                     */
     const char *queue;   /* in which it waits for admission (kueue.h); NULL = in none           */
 } front_job_t;

@@ -110,6 +110,13 @@ static int64_t s_run_number(tfjob_t *self, const json_t *spec, const char *key)
     return spec_number(&self->invalid, holder, where, key, -1, 0, INT32_MAX);
 }
 
+/*  As Kubeflow has it since 1.9: MultiKueue copies such a job to another cluster, and writes the status from there. */
+static bool s_is_elsewhere(const json_t *spec)
+{
+    const char *by = parts_text(parts_object(spec, "runPolicy"), "managedBy", "");
+    return *by && strcmp(by, "kubeflow.org/training-operator") != 0;
+}
+
 static void s_run_policy(tfjob_t *self, const json_t *spec)
 {
     static const char *const words[] = {"", "Running", "All", "ALL", "None"};
@@ -125,6 +132,7 @@ static void s_run_policy(tfjob_t *self, const json_t *spec)
     self->ttl_s = s_run_number(self, spec, "ttlSecondsAfterFinished");
     self->backoff_limit = s_run_number(self, spec, "backoffLimit");
     self->suspend = spec_flag(&self->invalid, parts_object(spec, "runPolicy"), "spec.runPolicy", "suspend");
+    self->elsewhere = s_is_elsewhere(spec);
 }
 
 /*  Every replica's name is that of a service, so a DNS label of RFC 1035. */

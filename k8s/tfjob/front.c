@@ -28,6 +28,7 @@ static front_job_t s_job(const void *job)
         .phase = (int)self->phase,
         .deleting = self->deleting,
         .suspended = self->suspend,
+        .embedded = self->elsewhere,
         .final = self->phase == TFJOB_PHASE_SUCCEEDED || self->phase == TFJOB_PHASE_FAILED,
         .refusal = self->invalid};
 }

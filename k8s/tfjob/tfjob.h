@@ -101,6 +101,7 @@ typedef struct {
     tt_clean_t clean;
     int64_t deadline_s, ttl_s, backoff_limit; /* -1 = absent */
     bool suspend;
+    bool elsewhere; /* runPolicy.managedBy: no operator looks after it */
     tfjob_old_t old;
     tfjob_phase_t phase;
     char *status;  /* whole status object, dumped with sorted keys; NULL = none             */

@@ -2,6 +2,7 @@
 """Jobs that DI-orchestrator's operator left running, with its own schema and its own pods, and TFJobs that Kubeflow's left: under our
 schema and our operator nothing of them is deleted, made anew or failed, and they go on to their end."""
 
+import json
 import sys
 import time
 
@@ -246,6 +247,7 @@ def test_jobs_of_v1alpha1_go_on(k8s):
 # --- TFJobs of Kubeflow's
 
 TFJOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
+TFJOB_TEMPLATE = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1"}]}}
 KUBEFLOW = "training.kubeflow.org/"
 
 
@@ -266,10 +268,21 @@ def s_ago(seconds):
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds))
 
 
-def s_left_by_kubeflow(k8s, generation, name, **policy):
+def s_kubeflows_schema(k8s):
+    """As good as tf-operator's, which asks for little."""
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+               "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
+    names = {"kind": "TFJob", "listKind": "TFJobList", "plural": "tfjobs", "singular": "tfjob"}
+    k8s.kubectl("create", "-f", "-", input=json.dumps({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "tfjobs.kubeflow.org"},
+        "spec": {"group": "kubeflow.org", "scope": "Namespaced", "names": names, "versions": [version]}}))
+    k8s.await_kind("tfjob")
+
+
+def s_left_by_kubeflow(k8s, generation, name, types=None, **policy):
     """A parameter server and two workers, while they run."""
-    types = {"PS": 1, "Worker": 2}
-    template = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1"}]}}
+    types = types or {"PS": 1, "Worker": 2}
+    template = TFJOB_TEMPLATE
     spec = {"runPolicy": policy, "tfReplicaSpecs": {kind: {"replicas": count, "restartPolicy": "ExitCode", "template": template}
                                                     for kind, count in types.items()}}
     job = k8s.api("POST", TFJOBS, {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name}, "spec": spec})
@@ -279,7 +292,7 @@ def s_left_by_kubeflow(k8s, generation, name, **policy):
                                                      {kind: {"active": count} for kind, count in types.items()}}})
     owner = [{"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": name, "uid": job["metadata"]["uid"], "controller": True,
               "blockOwnerDeletion": True}]
-    for kind, index in (("ps", 0), ("worker", 0), ("worker", 1)):
+    for kind, index in ((kind.lower(), i) for kind, count in types.items() for i in range(count)):
         labels, place = s_labels_of(generation, name, kind, index, (kind, index) == ("worker", 0)), f"{name}-{kind}-{index}"
         meta = {"name": place, "labels": labels, "ownerReferences": owner}
         k8s.api("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**template["spec"], "restartPolicy": "Never"}})
@@ -311,13 +324,23 @@ def s_check_tfjobs(k8s, op, names, before):
 
 def test_tfjobs_go_on(k8s):
     names = ("today", "between", "old")
-    k8s.kubectl("apply", "-k", f"{rig.SOURCE}/k8s/crd/tfjob")
-    k8s.await_kind("tfjob")
+    s_kubeflows_schema(k8s)
     for name in names:
         s_left_by_kubeflow(k8s, name, name, activeDeadlineSeconds=36000)
+    for name in names:  # a spec that we would not take: nobody says when it is done
+        s_left_by_kubeflow(k8s, name, f"{name}-bad", {"PS": 1})
+    k8s.kubectl("apply", "-k", f"{rig.SOURCE}/k8s/crd/tfjob")
+    wait_for(lambda: k8s.find(TFJOBS.replace("/v1/", "/v1alpha1/")), "both versions to be served", rig.DEADLINE)
+    elsewhere = {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}, "tfReplicaSpecs": {"Worker": {"template": TFJOB_TEMPLATE}}}
+    k8s.api("POST", TFJOBS, {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "elsewhere"}, "spec": elsewhere})
     before = s_uids(k8s, PODS), s_uids(k8s, SERVICES)
     with rig.Operator(k8s, "--also=tfjob", ready=False) as op:
         s_check_tfjobs(k8s, op, names, before)
+        for name in names:
+            wait_for(lambda: any(event[:2] == ("Warning", "InvalidTFJobSpec") for event in rig.s_events(k8s, f"{name}-bad")), f"an event on {name}-bad")
+            status = s_tfjob(k8s, f"{name}-bad")
+            on = {c["type"] for c in status["conditions"] if c["status"] == "True"}
+            check(on == {"Created", "Running", "SpecRefused"}, f"{status}")
         for name in names:  # one that is killed comes again, where the service that is there finds it
             place = f"{name}-worker-1"
             rig.s_move(k8s, place, "Failed", code=137, container="tensorflow")
@@ -337,8 +360,11 @@ def test_tfjobs_go_on(k8s):
         for name in names:
             rig.s_move(k8s, f"{name}-worker-0", "Succeeded", container="tensorflow")
             wait_for(lambda: s_tfjob_state(k8s, name) == "Succeeded", lambda: f"{name}: {s_tfjob(k8s, name)}", rig.DEADLINE)
-        wait_for(lambda: set(s_uids(k8s, PODS)) == {f"{name}-worker-0" for name in names}, "who still runs to go", rig.DEADLINE)
-        wait_for(lambda: not s_uids(k8s, SERVICES), "services to go", rig.DEADLINE)
+        bad = {f"{name}-bad-ps-0" for name in names}
+        wait_for(lambda: set(s_uids(k8s, PODS)) == {f"{name}-worker-0" for name in names} | bad, "who still runs to go", rig.DEADLINE)
+        wait_for(lambda: set(s_uids(k8s, SERVICES)) == bad, "services to go", rig.DEADLINE)
+        op.idle()
+        check(not s_tfjob(k8s, "elsewhere"), "a job that another cluster runs is nobody's here")
     k8s.kubectl("delete", "tfjob", "--all", "--wait=false")
     wait_for(lambda: not s_uids(k8s, PODS), "nothing to be left", rig.DEADLINE)
 

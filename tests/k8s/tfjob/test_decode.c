@@ -61,6 +61,24 @@ static void test_run_policy_wins_over_the_old_place(void **state)
     tfjob_destroy(&job);
 }
 
+static void check_elsewhere(const char *policy, bool elsewhere)
+{
+    char *spec = tt_sprintf(WORKERS(",'runPolicy':%s"), policy);
+    tfjob_t *job = s_decode(spec);
+    assert_null(job->invalid);
+    assert_int_equal(tfjob_front.job(job).embedded, elsewhere);
+    tfjob_destroy(&job);
+    free(spec);
+}
+
+static void test_who_looks_after_it(void **state)
+{
+    (void)state;
+    check_elsewhere("{}", false);
+    check_elsewhere("{'managedBy':'kubeflow.org/training-operator'}", false);
+    check_elsewhere("{'managedBy':'kueue.x-k8s.io/multikueue'}", true);
+}
+
 static void test_a_port_and_a_policy_of_the_template(void **state)
 {
     (void)state;
@@ -262,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_said_is_the_default),
         cmocka_unit_test(test_keys_come_in_any_case),
         cmocka_unit_test(test_run_policy_wins_over_the_old_place),
+        cmocka_unit_test(test_who_looks_after_it),
         cmocka_unit_test(test_a_port_and_a_policy_of_the_template),
         cmocka_unit_test(test_what_is_wrong_is_said),
         cmocka_unit_test(test_names_are_those_of_services),
