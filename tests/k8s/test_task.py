@@ -217,8 +217,10 @@ def test_no_room(place):
 
 
 def test_queue(place):
-    """A Job of a queue begins when it is admitted, which is what Kueue does by suspend; and what each is told of it."""
-    place.create("queued", "echo x >%OUT; : %IN %DATA", "--containerImage", IMAGE, "--bypass")
+    """A Job of a queue begins when it is admitted, which is what Kueue does by suspend, and again when it was taken back; and what each is told of it."""
+    place.create("queued", "echo x >>%OUT; : %IN %DATA; until [ -e $VOLUME/enough ]; do sleep 0.1; done", "--containerImage", IMAGE, "--bypass")
+    begun = lambda: sum(len(place.read(name("queued"), f"job_configId_{i}", "out").split()) for i in range(4))
+    admit = lambda job, suspend: place.k8s.patch(f"{JOBS}/{job['metadata']['name']}", {"spec": {"suspend": suspend}})
     engine = place.engine("--cpu", "4", "--queue", "team", "--requests", "cpu=10m", "--limits", "memory=64Mi", "--deadline", "10m", "--ttl", "2m")
     said = reason(engine)
     check("does not begin: AwaitingAdmission: its Job is suspended, and waits in queue team" in said, said)
@@ -230,7 +232,13 @@ def test_queue(place):
         check((spec["activeDeadlineSeconds"], spec["ttlSecondsAfterFinished"]) == (600, 120), spec)
         resources = spec["template"]["spec"]["containers"][0]["resources"]
         check(resources == {"requests": {"cpu": "10m"}, "limits": {"memory": "64Mi"}}, resources)
-        place.k8s.patch(f"{JOBS}/{job['metadata']['name']}", {"spec": {"suspend": False}})
+        admit(job, False)
+    wait_for(lambda: begun() == 4, lambda: f"four that run: {begun()}")
+    admit(jobs[0], True)
+    wait_for(lambda: len(place.k8s.get("/api/v1/namespaces/default/pods")["items"]) == 3, "the pod that is taken back to go")
+    admit(jobs[0], False)
+    wait_for(lambda: begun() == 5, lambda: f"the one that was taken back to begin anew: {begun()}, {place.jobs('queued')}")
+    open(os.path.join(place.folder, "enough"), "w", encoding="utf-8").close()
     said, _ = engine.communicate(timeout=100)
     check(engine.returncode == 0 and place.states("queued") == ["done"] * 4, said)
 
