@@ -9,7 +9,7 @@
 #include "cli/setup.h"
 #include "common/base/json.h"
 #include "common/base/text.h"
-#include "k8s/dijob/manifest.h"
+#include "common/config/manifest.h"
 #include "k8s/local/local.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -128,7 +128,7 @@ int tt_cmd_check(int argc, char **argv)
         s_print_json_error();
     if (status != TT_OK)
         return tt_args_fail(args, status);
-    if (manifest_is(tt_operand(args, 0)))
+    if (tt_manifest_is(tt_operand(args, 0)))
         return s_check_manifest(args, json);
     TT_AUTO(tt_setup) setup = NULL;
     status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);

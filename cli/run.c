@@ -12,7 +12,7 @@
 #include "common/base/process.h"
 #include "common/base/text.h"
 #include "common/net/net.h"
-#include "k8s/dijob/manifest.h"
+#include "common/config/manifest.h"
 
 const tt_option_t tt_opt_run[] = {
     {"set", 's', "KEY=VALUE", "override a setting; may be repeated, null switches a rule off"},
@@ -74,7 +74,7 @@ int tt_cmd_run(int argc, char **argv)
     tt_status_t status = variables_check();
     if (status != TT_OK)
         return tt_args_fail(args, status);
-    if (manifest_is(tt_operand(args, 0)))
+    if (tt_manifest_is(tt_operand(args, 0)))
         return tt_run_job(args, start_ns);
     TT_AUTO(tt_setup) setup = NULL;
     tt_rundir_t run;

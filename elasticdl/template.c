@@ -2,7 +2,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "elasticdl/objects.h"
-#include "k8s/dijob/manifest.h"
+#include "common/config/manifest.h"
 #include "k8s/front/fields.h"
 #include "k8s/front/object.h"
 
@@ -23,7 +23,7 @@ static names_t s_paths = {EDL_AGENT_DIR, EDL_TOKEN_DIR, NULL};
 
 /*  An object of the file. */
 typedef struct {
-    manifest_t *file;
+    tt_manifest_t *file;
     size_t at;
 } look_t;
 
@@ -31,7 +31,7 @@ typedef struct {
 
 static tt_status_t s_wrong(const look_t *self, const char *path, const char *words)
 {
-    return tt_err(TT_CONFIG, "%s: %s: %s", manifest_where(self->file, self->at, path), path, words);
+    return tt_err(TT_CONFIG, "%s: %s: %s", tt_manifest_where(self->file, self->at, path), path, words);
 }
 
 /*  The value at the end of the path, in what holds it; NULL where it is not there. */
@@ -130,7 +130,7 @@ static tt_status_t s_check(const look_t *self, const json_t *object)
     if (!parts_is(object, "apiVersion", "v1") || !parts_is(object, "kind", "PodTemplate"))
         return s_wrong(self, "kind", "expected a PodTemplate of v1");
     if (fields_unknown(&unknown, object, NULL))
-        return fields_err(&unknown, manifest_where(self->file, self->at, unknown.path));
+        return fields_err(&unknown, tt_manifest_where(self->file, self->at, unknown.path));
     TT_TRY(s_get(self, object, "template", JSON_OBJECT, &template_));
     if (!template_)
         return s_wrong(self, "template", "is missing");
@@ -142,7 +142,7 @@ static tt_status_t s_check(const look_t *self, const json_t *object)
 
 static tt_status_t s_take(const look_t *self, edl_templates_t *out)
 {
-    const json_t *object = manifest_at(self->file, self->at);
+    const json_t *object = tt_manifest_at(self->file, self->at);
     const char *name = parts_text(parts_object(object, "metadata"), "name", NULL);
     bool any = false;
     TT_TRY(s_check(self, object));
@@ -158,14 +158,14 @@ static tt_status_t s_take(const look_t *self, edl_templates_t *out)
 }
 
 /*  Takes the file. */
-static tt_status_t s_take_all(edl_templates_t *out, manifest_t *file)
+static tt_status_t s_take_all(edl_templates_t *out, tt_manifest_t *file)
 {
     edl_templates_t made = {0};
     look_t look = {.file = file};
     tt_status_t status = TT_OK;
-    for (; status == TT_OK && look.at < manifest_count(file); look.at++)
+    for (; status == TT_OK && look.at < tt_manifest_count(file); look.at++)
         status = s_take(&look, &made);
-    manifest_destroy(&file);
+    tt_manifest_destroy(&file);
     if (status == TT_OK)
         *out = made;
     else
@@ -175,15 +175,15 @@ static tt_status_t s_take_all(edl_templates_t *out, manifest_t *file)
 
 tt_status_t edl_templates_read(edl_templates_t *out, const char *path)
 {
-    manifest_t *file = NULL;
-    TT_TRY(manifest_load(&file, path));
+    tt_manifest_t *file = NULL;
+    TT_TRY(tt_manifest_load(&file, path));
     return s_take_all(out, file);
 }
 
 tt_status_t edl_templates_parse(edl_templates_t *out, const char *text, size_t size, const char *name)
 {
-    manifest_t *file = NULL;
-    TT_TRY(manifest_parse(&file, text, size, name));
+    tt_manifest_t *file = NULL;
+    TT_TRY(tt_manifest_parse(&file, text, size, name));
     return s_take_all(out, file);
 }
 

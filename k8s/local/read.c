@@ -8,7 +8,7 @@
 #include "common/job/job.h"
 #include "k8s/api/dump.h"
 #include "k8s/front/fields.h"
-#include "k8s/dijob/manifest.h"
+#include "common/config/manifest.h"
 #include "k8s/front/front.h"
 #include "k8s/local/local.h"
 #include "k8s/local/needs.h"
@@ -16,7 +16,7 @@
 #include "k8s/front/spec.h"
 
 typedef struct {
-    manifest_t *manifest;
+    tt_manifest_t *manifest;
     const front_t *front; /* the job's kind; NULL = there was none so far */
     size_t index;         /* of the job                            */
     json_t *unused;       /* {"nodeSelector": true}: said at the end */
@@ -31,7 +31,7 @@ static tt_status_t s_wrong(const reader_t *self, const char *at, char *words)
     char path[400];
     snprintf(path, sizeof path, "%s%s%s", self->path, *at && *self->path ? "." : "", at);
     const tt_status_t status =
-        tt_err(TT_CONFIG, "%s: %s: %s", manifest_where(self->manifest, self->index, path), path, words);
+        tt_err(TT_CONFIG, "%s: %s: %s", tt_manifest_where(self->manifest, self->index, path), path, words);
     free(words);
     return status;
 }
@@ -198,7 +198,7 @@ static tt_status_t s_env(const reader_t *self, const json_t *container)
 /*  A volume of the template or of the job by that name? */
 static bool s_has_volume(const reader_t *self, const json_t *pod_spec, const char *name)
 {
-    const json_t *job_spec = json_object_get(manifest_at(self->manifest, self->index), "spec");
+    const json_t *job_spec = json_object_get(tt_manifest_at(self->manifest, self->index), "spec");
     return parts_named(json_object_get(pod_spec, "volumes"), "name", name) ||
            parts_named(json_object_get(job_spec, "volumes"), "name", name);
 }
@@ -299,7 +299,7 @@ static tt_status_t s_invalid(const reader_t *self, const char *words)
         snprintf(at, sizeof at, "spec.cleanPodPolicy");
     else if (strncmp(words, "Invalid name", 12) == 0)
         snprintf(at, sizeof at, "metadata.name");
-    return tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, at), words);
+    return tt_err(TT_CONFIG, "%s: %s", tt_manifest_where(self->manifest, self->index, at), words);
 }
 
 static tt_status_t s_decode(const reader_t *self, const json_t *object, void **job)
@@ -309,7 +309,7 @@ static tt_status_t s_decode(const reader_t *self, const json_t *object, void **j
     free(text);
     return status == TT_OK
                ? TT_OK
-               : tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, "metadata"), tt_err_text());
+               : tt_err(TT_CONFIG, "%s: %s", tt_manifest_where(self->manifest, self->index, "metadata"), tt_err_text());
 }
 
 /*  What YAML makes of an unquoted word (n, 123) and what only a server can do: the decoder would say that there is no name. */
@@ -325,7 +325,7 @@ static tt_status_t s_named(const reader_t *self, const json_t *metadata)
 
 static tt_status_t s_job(reader_t *self)
 {
-    const json_t *object = manifest_at(self->manifest, self->index), *spec = json_object_get(object, "spec");
+    const json_t *object = tt_manifest_at(self->manifest, self->index), *spec = json_object_get(object, "spec");
     void *job = NULL;
     TT_TRY(s_named(self, json_object_get(object, "metadata")));
     TT_TRY(s_decode(self, object, &job));
@@ -401,26 +401,26 @@ static const front_t *s_of_config(const char *kind)
 static tt_status_t s_known_fields(const reader_t *self, size_t index)
 {
     fields_unknown_t wrong;
-    const char *kind = parts_text(manifest_at(self->manifest, index), "kind", "");
+    const char *kind = parts_text(tt_manifest_at(self->manifest, index), "kind", "");
     const front_t *front = s_front(kind) ? s_front(kind) : s_of_config(kind);
-    if (!fields_unknown(&wrong, manifest_at(self->manifest, index), front ? front->local->fields : NULL))
+    if (!fields_unknown(&wrong, tt_manifest_at(self->manifest, index), front ? front->local->fields : NULL))
         return TT_OK;
-    return fields_err(&wrong, manifest_where(self->manifest, index, wrong.path));
+    return fields_err(&wrong, tt_manifest_where(self->manifest, index, wrong.path));
 }
 
 /*  A cluster has no such kind. known: what would do, the last one behind "or". */
 static tt_status_t s_no_version(const reader_t *self, size_t index, const char *known)
 {
-    const json_t *object = manifest_at(self->manifest, index);
+    const json_t *object = tt_manifest_at(self->manifest, index);
     return tt_err(TT_CONFIG, "%s: apiVersion: there is no %s of '%.80s': expected %s",
-        manifest_where(self->manifest, index, "apiVersion"), parts_text(object, "kind", ""),
+        tt_manifest_where(self->manifest, index, "apiVersion"), parts_text(object, "kind", ""),
         parts_text(object, "apiVersion", ""), known);
 }
 
 /*  Of a front end's jobs, and of what is configured beside them. */
 static tt_status_t s_known_version(const reader_t *self, size_t index, const front_t *front)
 {
-    const char *version = parts_text(manifest_at(self->manifest, index), "apiVersion", "");
+    const char *version = parts_text(tt_manifest_at(self->manifest, index), "apiVersion", "");
     char known[256] = "", one[128];
     size_t size = 0;
     for (size_t i = 0; i <= TT_COUNT(front->also) && (i == 0 || front->also[i - 1]); i++) {
@@ -446,12 +446,12 @@ static tt_status_t s_found(reader_t *self, const front_t *front, size_t index, c
 
 static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index)
 {
-    json_t *object = manifest_at(self->manifest, index);
+    json_t *object = tt_manifest_at(self->manifest, index);
     s_rename(object);
     const char *kind = parts_text(object, "kind", "");
     char kinds[256];
     TT_TRY(s_known_fields(self, index));
-    const char *where = manifest_where(self->manifest, index, "kind");
+    const char *where = tt_manifest_where(self->manifest, index, "kind");
     if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0) {
         json_array_append(out->objects, object);
         return strcmp(parts_text(object, "apiVersion", ""), "v1") == 0 ? TT_OK : s_no_version(self, index, "v1");
@@ -475,14 +475,14 @@ static tt_status_t s_read(reader_t *self, local_manifest_t *out, const char *pat
 {
     char kinds[256];
     s_kinds(kinds, " or ");
-    TT_TRY(manifest_load(&self->manifest, path));
-    for (size_t i = 0; i < manifest_count(self->manifest); i++)
+    TT_TRY(tt_manifest_load(&self->manifest, path));
+    for (size_t i = 0; i < tt_manifest_count(self->manifest); i++)
         TT_TRY(s_object(self, out, i));
     if (!self->front)
         return tt_err(TT_CONFIG, "%s: no %s in it", path, kinds);
     TT_TRY(s_job(self));
     out->front = self->front;
-    out->job = json_deep_copy(manifest_at(self->manifest, self->index));
+    out->job = json_deep_copy(tt_manifest_at(self->manifest, self->index));
     json_object_del(out->job, "status");
     return TT_OK;
 }
@@ -502,7 +502,7 @@ tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say
         *out = made;
     } else
         local_manifest_clear(&made);
-    manifest_destroy(&reader.manifest);
+    tt_manifest_destroy(&reader.manifest);
     json_decref(reader.unused);
     return status;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/dijob/dijob.h"
-#include "k8s/dijob/manifest.h"
+#include "common/config/manifest.h"
 #include "k8s/operator/parts.h"
 
 /* ---- our pod ------------------------------------------------------------------------------------------------------- */
@@ -55,10 +55,10 @@ static tt_status_t s_put(const kind_t *kind, json_t *job)
 }
 
 /*  The DIJob of the file; borrowed from it. */
-static tt_status_t s_find(json_t **out, const manifest_t *file, const cache_t *self)
+static tt_status_t s_find(json_t **out, const tt_manifest_t *file, const cache_t *self)
 {
-    for (size_t i = 0; i < manifest_count(file); i++) {
-        json_t *object = manifest_at(file, i), *metadata = json_object_get(object, "metadata");
+    for (size_t i = 0; i < tt_manifest_count(file); i++) {
+        json_t *object = tt_manifest_at(file, i), *metadata = json_object_get(object, "metadata");
         const char *name = json_string_value(json_object_get(metadata, "name"));
         if (front_of(object) == &dijob_front && name && strcmp(name, self->opts.only_job) == 0) {
             *out = object;
@@ -71,11 +71,11 @@ static tt_status_t s_find(json_t **out, const manifest_t *file, const cache_t *s
 tt_status_t cache_take_manifest(cache_t *self)
 {
     const dijob_pod_t *own = s_own(self);
-    manifest_t *file = NULL;
+    tt_manifest_t *file = NULL;
     json_t *job = NULL;
     if (!own)
         return tt_err(TT_NOT_FOUND, "the pod that we are in is not known");
-    TT_TRY(manifest_load(&file, self->opts.manifest));
+    TT_TRY(tt_manifest_load(&file, self->opts.manifest));
     tt_status_t status = s_find(&job, file, self);
     if (status == TT_OK) {
         json_t *metadata = json_object_get(job, "metadata");
@@ -88,7 +88,7 @@ tt_status_t cache_take_manifest(cache_t *self)
                 own->meta.uid, "controller", 1));
         status = s_put(cache_kind(self, &dijob_front), job);
     }
-    manifest_destroy(&file);
+    tt_manifest_destroy(&file);
     return status;
 }
 

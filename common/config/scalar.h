@@ -5,4 +5,4 @@
 
 /*  tag NULL = none; plain: without quotes, not a block. NULL: no JSON value (infinities, NaN), or a tag that we do not know
  *  or that does not fit. A new reference. */
-json_t *scalar_value(const char *text, const char *tag, bool plain);
+json_t *tt_scalar_value(const char *text, const char *tag, bool plain);

@@ -1,20 +1,20 @@
-#include "k8s/dijob/manifest.h"
+#include "common/config/manifest.h"
 #include <stdio.h>
 #include <unistd.h>
 #include "k8s/dijob/dijob.h"
 #include "tests/k8s/json.h"
 
-static manifest_t *s_parse(const char *text)
+static tt_manifest_t *s_parse(const char *text)
 {
-    manifest_t *self = NULL;
-    assert_ok(manifest_parse(&self, text, strlen(text), "job.yaml"));
+    tt_manifest_t *self = NULL;
+    assert_ok(tt_manifest_parse(&self, text, strlen(text), "job.yaml"));
     return self;
 }
 
 static void s_assert_error(const char *text, const char *want)
 {
-    manifest_t *self = NULL;
-    assert_int_equal(manifest_parse(&self, text, strlen(text), "job.yaml"), TT_CONFIG);
+    tt_manifest_t *self = NULL;
+    assert_int_equal(tt_manifest_parse(&self, text, strlen(text), "job.yaml"), TT_CONFIG);
     assert_null(self);
     assert_string_equal(tt_err_text(), want);
 }
@@ -32,68 +32,69 @@ static void test_scalars_are_what_kubectl_makes_of_them(void **state)
         {"9223372036854775807", "9223372036854775807"}};
     for (size_t i = 0; i < TT_COUNT(cases); i++) {
         char *text = tt_sprintf("v: %s\n", cases[i][0]);
-        manifest_t *self = s_parse(text);
-        char *got = kube_dump(json_object_get(manifest_at(self, 0), "v"));
+        tt_manifest_t *self = s_parse(text);
+        char *got = kube_dump(json_object_get(tt_manifest_at(self, 0), "v"));
         assert_string_equal(got, cases[i][1]);
         free(got);
         free(text);
-        manifest_destroy(&self);
+        tt_manifest_destroy(&self);
     }
 }
 
 static void test_block_scalars_and_documents(void **state)
 {
     (void)state;
-    manifest_t *self = s_parse("# first\n---\na:\n- |\n  cat <<'END'\n    x: $(Y)\n  END\n- >-\n  one\n  "
-                               "two\n---\n---\nb: {c: 1, d: ~, e: }\n...\n");
-    assert_int_equal(manifest_count(self), 2);
-    assert_json(json_incref(manifest_at(self, 0)), "{'a':['cat <<\\u0027END\\u0027\\n  x: $(Y)\\nEND\\n','one two']}");
-    assert_json(json_incref(manifest_at(self, 1)), "{'b':{'c':1}}");
-    assert_null(manifest_at(self, 2));
-    manifest_destroy(&self);
+    tt_manifest_t *self = s_parse("# first\n---\na:\n- |\n  cat <<'END'\n    x: $(Y)\n  END\n- >-\n  one\n  "
+                                  "two\n---\n---\nb: {c: 1, d: ~, e: }\n...\n");
+    assert_int_equal(tt_manifest_count(self), 2);
+    assert_json(
+        json_incref(tt_manifest_at(self, 0)), "{'a':['cat <<\\u0027END\\u0027\\n  x: $(Y)\\nEND\\n','one two']}");
+    assert_json(json_incref(tt_manifest_at(self, 1)), "{'b':{'c':1}}");
+    assert_null(tt_manifest_at(self, 2));
+    tt_manifest_destroy(&self);
 }
 
 static void test_anchors_and_merges(void **state)
 {
     (void)state;
-    manifest_t *self = s_parse("base: &b {x: 1, y: {z: 2}}\na: *b\nc:\n  <<: *b\n  x: 9\nd: {<<: [{q: 1}, {q: 2, r: "
-                               "3}]}\ne: {<<: *b, y: ~}\n");
-    assert_json(json_incref(manifest_at(self, 0)),
+    tt_manifest_t *self = s_parse("base: &b {x: 1, y: {z: 2}}\na: *b\nc:\n  <<: *b\n  x: 9\nd: {<<: [{q: 1}, {q: 2, r: "
+                                  "3}]}\ne: {<<: *b, y: ~}\n");
+    assert_json(json_incref(tt_manifest_at(self, 0)),
         "{'base':{'x':1,'y':{'z':2}},'a':{'x':1,'y':{'z':2}},'c':{'x':9,'y':{'z':2}},'d':{'q':1,'r':3},'e':{'x':1}}");
-    json_object_set_new(json_object_get(json_object_get(manifest_at(self, 0), "a"), "y"), "z", json_integer(7));
-    assert_int_equal(
-        json_integer_value(json_object_get(json_object_get(json_object_get(manifest_at(self, 0), "base"), "y"), "z")),
+    json_object_set_new(json_object_get(json_object_get(tt_manifest_at(self, 0), "a"), "y"), "z", json_integer(7));
+    assert_int_equal(json_integer_value(
+                         json_object_get(json_object_get(json_object_get(tt_manifest_at(self, 0), "base"), "y"), "z")),
         2); /* a copy */
-    manifest_destroy(&self);
+    tt_manifest_destroy(&self);
 }
 
 static void test_a_list_gives_its_items(void **state)
 {
     (void)state;
-    manifest_t *self = s_parse("apiVersion: v1\nkind: List\nitems:\n- {kind: A}\n- {kind: B}\n");
-    assert_int_equal(manifest_count(self), 2);
-    assert_json(json_incref(manifest_at(self, 1)), "{'kind':'B'}");
-    manifest_destroy(&self);
+    tt_manifest_t *self = s_parse("apiVersion: v1\nkind: List\nitems:\n- {kind: A}\n- {kind: B}\n");
+    assert_int_equal(tt_manifest_count(self), 2);
+    assert_json(json_incref(tt_manifest_at(self, 1)), "{'kind':'B'}");
+    tt_manifest_destroy(&self);
 }
 
 static void test_json_is_yaml(void **state)
 {
     (void)state;
-    manifest_t *self = s_parse("{\"kind\": \"DIJob\",\n \"n\": [1, 2.5, true, \"a\\u00e9\"]}");
-    assert_json(json_incref(manifest_at(self, 0)), "{'kind':'DIJob','n':[1,2.5,true,'a\\u00e9']}");
-    manifest_destroy(&self);
+    tt_manifest_t *self = s_parse("{\"kind\": \"DIJob\",\n \"n\": [1, 2.5, true, \"a\\u00e9\"]}");
+    assert_json(json_incref(tt_manifest_at(self, 0)), "{'kind':'DIJob','n':[1,2.5,true,'a\\u00e9']}");
+    tt_manifest_destroy(&self);
 }
 
 static void test_places(void **state)
 {
     (void)state;
-    manifest_t *self = s_parse("a: 1\n---\nspec:\n  list:\n  - name: x\n    value: 1\n  - name: y\n");
-    assert_string_equal(manifest_where(self, 0, "a"), "job.yaml:1");
-    assert_string_equal(manifest_where(self, 1, "spec.list[1].name"), "job.yaml:7");
-    assert_string_equal(manifest_where(self, 1, "spec.list[0].value"), "job.yaml:6");
-    assert_string_equal(manifest_where(self, 1, "spec.list[0].missing"), "job.yaml:5");
-    assert_string_equal(manifest_where(self, 1, "spec.list[10]"), "job.yaml:5");
-    manifest_destroy(&self);
+    tt_manifest_t *self = s_parse("a: 1\n---\nspec:\n  list:\n  - name: x\n    value: 1\n  - name: y\n");
+    assert_string_equal(tt_manifest_where(self, 0, "a"), "job.yaml:1");
+    assert_string_equal(tt_manifest_where(self, 1, "spec.list[1].name"), "job.yaml:7");
+    assert_string_equal(tt_manifest_where(self, 1, "spec.list[0].value"), "job.yaml:6");
+    assert_string_equal(tt_manifest_where(self, 1, "spec.list[0].missing"), "job.yaml:5");
+    assert_string_equal(tt_manifest_where(self, 1, "spec.list[10]"), "job.yaml:5");
+    tt_manifest_destroy(&self);
 }
 
 static void test_errors_name_the_line(void **state)
@@ -134,7 +135,7 @@ static void s_assert_is(const char *text, bool want)
     FILE *file = fdopen(mkstemp(path), "w");
     fputs(text, file);
     fclose(file);
-    assert_int_equal(manifest_is(path), want);
+    assert_int_equal(tt_manifest_is(path), want);
     unlink(path);
 }
 
@@ -145,7 +146,7 @@ static void test_a_manifest_is_told_from_a_config(void **state)
     s_assert_is("{\"apiVersion\": \"v1\", \"kind\": \"Pod\"}", true);
     s_assert_is("env:\n  id: CartPole-v1\n", false);
     s_assert_is("a: [\n", false);
-    assert_false(manifest_is("/nonexistent/job.yaml"));
+    assert_false(tt_manifest_is("/nonexistent/job.yaml"));
 }
 
 /*  Every sample that we ship is read, and is a job that can be run. */
@@ -157,14 +158,14 @@ static void test_the_samples(void **state)
         "e2e/dijob-sidecar.yaml", "v2alpha1/atari-dqn-dist.yaml", "v2alpha1/dijob-gobigger.yaml",
         "v2alpha1/dijob-serial.yaml"};
     for (size_t i = 0; i < TT_COUNT(files); i++) {
-        manifest_t *self = NULL;
+        tt_manifest_t *self = NULL;
         dijob_t *job = NULL;
         char *path = tt_sprintf(TT_SOURCE_DIR "/k8s/samples/%s", files[i]);
-        assert_ok(manifest_load(&self, path));
-        assert_ok(dijob_from_json(&job, manifest_at(self, 0)));
+        assert_ok(tt_manifest_load(&self, path));
+        assert_ok(dijob_from_json(&job, tt_manifest_at(self, 0)));
         assert_null(job->invalid);
         dijob_destroy(&job);
-        manifest_destroy(&self);
+        tt_manifest_destroy(&self);
         free(path);
     }
 }

@@ -1,4 +1,4 @@
-#include "k8s/dijob/manifest.h"
+#include "common/config/manifest.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "common/base/buf.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
-#include "k8s/dijob/scalar.h"
+#include "common/config/scalar.h"
 
 enum { TEXT_MAX = 4 << 20, DEPTH_MAX = 64, VALUES_MAX = 200000, ANCHORS_MAX = 1024, PATH_MAX_BYTES = 512 };
 
@@ -24,7 +24,7 @@ typedef struct {
     json_t *value; /* owned reference, never changed */
 } anchor_t;
 
-struct manifest {
+struct tt_manifest {
     char *name;
     json_t **objects; /* owned references */
     size_t count;
@@ -35,7 +35,7 @@ struct manifest {
 
 /*  One reading. */
 typedef struct {
-    manifest_t *out;
+    tt_manifest_t *out;
     yaml_parser_t parser;
     yaml_event_t event; /* the one in hand; deleted by s_next */
     anchor_t anchors[ANCHORS_MAX];
@@ -75,7 +75,7 @@ static tt_status_t s_next(reader_t *self)
 
 static void s_note(reader_t *self)
 {
-    manifest_t *out = self->out;
+    tt_manifest_t *out = self->out;
     if (out->place_count == out->place_room) {
         out->place_room = out->place_room ? 2 * out->place_room : 64;
         out->places = tt_realloc(out->places, tt_mul(out->place_room, sizeof *out->places));
@@ -156,7 +156,7 @@ static tt_status_t s_scalar(reader_t *self, json_t **out)
     const bool plain = self->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (memchr(text, 0, size))
         return FAIL(self, "a zero byte");
-    *out = scalar_value(text, tag, plain);
+    *out = tt_scalar_value(text, tag, plain);
     return *out ? TT_OK : FAIL(self, "'%.60s' cannot be said in JSON, or not with tag %.40s", text, tag ? tag : "none");
 }
 
@@ -303,7 +303,7 @@ static void s_forget_anchors(reader_t *self)
     self->anchor_count = 0;
 }
 
-static void s_add(manifest_t *self, json_t *object)
+static void s_add(tt_manifest_t *self, json_t *object)
 {
     self->objects = tt_realloc(self->objects, tt_mul(self->count + 1, sizeof(json_t *)));
     self->objects[self->count++] = object;
@@ -361,9 +361,9 @@ static tt_status_t s_stream(reader_t *self)
     return TT_OK;
 }
 
-tt_status_t manifest_parse(manifest_t **self_p, const char *text, size_t size, const char *name)
+tt_status_t tt_manifest_parse(tt_manifest_t **self_p, const char *text, size_t size, const char *name)
 {
-    manifest_t *self = tt_new0(sizeof *self);
+    tt_manifest_t *self = tt_new0(sizeof *self);
     reader_t *reader = tt_new0(sizeof *reader);
     self->name = tt_strdup(name);
     reader->out = self;
@@ -380,25 +380,25 @@ tt_status_t manifest_parse(manifest_t **self_p, const char *text, size_t size, c
     if (status == TT_OK)
         *self_p = self;
     else
-        manifest_destroy(&self);
+        tt_manifest_destroy(&self);
     return status;
 }
 
-tt_status_t manifest_load(manifest_t **self_p, const char *path)
+tt_status_t tt_manifest_load(tt_manifest_t **self_p, const char *path)
 {
     tt_buf_t text;
     const bool in = strcmp(path, "-") == 0;
     tt_buf_init(&text, TEXT_MAX);
     tt_status_t status = tt_buf_read_input(&text, path, TT_INPUT_PATIENCE_MS);
     if (status == TT_OK)
-        status = manifest_parse(self_p, tt_buf_text(&text), text.size, in ? "(standard input)" : path);
+        status = tt_manifest_parse(self_p, tt_buf_text(&text), text.size, in ? "(standard input)" : path);
     tt_buf_free(&text);
     return status;
 }
 
-void manifest_destroy(manifest_t **self_p)
+void tt_manifest_destroy(tt_manifest_t **self_p)
 {
-    manifest_t *self = *self_p;
+    tt_manifest_t *self = *self_p;
     if (!self)
         return;
     for (size_t i = 0; i < self->count; i++)
@@ -414,12 +414,12 @@ void manifest_destroy(manifest_t **self_p)
 
 /* ---- looking --------------------------------------------------------------------------------------------------------------- */
 
-size_t manifest_count(const manifest_t *self)
+size_t tt_manifest_count(const tt_manifest_t *self)
 {
     return self->count;
 }
 
-json_t *manifest_at(const manifest_t *self, size_t index)
+json_t *tt_manifest_at(const tt_manifest_t *self, size_t index)
 {
     return index < self->count ? self->objects[index] : NULL;
 }
@@ -432,7 +432,7 @@ static bool s_below(const char *above, const char *path)
            (!length || !path[length] || path[length] == '.' || path[length] == '[');
 }
 
-const char *manifest_where(manifest_t *self, size_t index, const char *path)
+const char *tt_manifest_where(tt_manifest_t *self, size_t index, const char *path)
 {
     int line = 1;
     size_t best = 0;
@@ -448,13 +448,13 @@ const char *manifest_where(manifest_t *self, size_t index, const char *path)
     return self->where;
 }
 
-bool manifest_is(const char *path)
+bool tt_manifest_is(const char *path)
 {
-    manifest_t *self = NULL;
-    if (tt_file_check(path) != TT_OK || manifest_load(&self, path) != TT_OK)
+    tt_manifest_t *self = NULL;
+    if (tt_file_check(path) != TT_OK || tt_manifest_load(&self, path) != TT_OK)
         return false; /* what can be read once only is left to who reads it */
-    const json_t *first = manifest_at(self, 0);
+    const json_t *first = tt_manifest_at(self, 0);
     const bool is = json_object_get(first, "apiVersion") && json_object_get(first, "kind");
-    manifest_destroy(&self);
+    tt_manifest_destroy(&self);
     return is;
 }

@@ -1,4 +1,4 @@
-#include "k8s/dijob/scalar.h"
+#include "common/config/scalar.h"
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -125,7 +125,7 @@ static json_t *s_plain(const char *text)
     return json_string(text);
 }
 
-json_t *scalar_value(const char *text, const char *tag, bool plain)
+json_t *tt_scalar_value(const char *text, const char *tag, bool plain)
 {
     static const char ours[] = "tag:yaml.org,2002:";
     if (!tag || strcmp(tag, "!") == 0)

@@ -12,21 +12,21 @@
 #include <stdbool.h>
 #include "common/base/status.h"
 
-typedef struct manifest manifest_t; /* opaque */
+typedef struct tt_manifest tt_manifest_t; /* opaque */
 
 /*  A file; "-" = standard input. TT_NOT_FOUND, TT_IO; TT_CONFIG: "file:line: what". */
-tt_status_t manifest_load(manifest_t **self_p, const char *path);
+tt_status_t tt_manifest_load(tt_manifest_t **self_p, const char *path);
 /*  `name` stands in messages for the file's name. */
-tt_status_t manifest_parse(manifest_t **self_p, const char *text, size_t size, const char *name);
-void manifest_destroy(manifest_t **self_p);
+tt_status_t tt_manifest_parse(tt_manifest_t **self_p, const char *text, size_t size, const char *name);
+void tt_manifest_destroy(tt_manifest_t **self_p);
 
 /*  The objects, in order. Borrowed. */
-size_t manifest_count(const manifest_t *self);
-json_t *manifest_at(const manifest_t *self, size_t index);
+size_t tt_manifest_count(const tt_manifest_t *self);
+json_t *tt_manifest_at(const tt_manifest_t *self, size_t index);
 /*  "file:line" of a value of object `index`, by its path ("spec.volumes[0].name"); of the nearest thing above it where the
  *  path is not there. Borrowed until the next call. */
-const char *manifest_where(manifest_t *self, size_t index, const char *path);
+const char *tt_manifest_where(tt_manifest_t *self, size_t index, const char *path);
 
 /*  Is this file a manifest and not a config of ours: is there an apiVersion and a kind at the top of its first document? A
  *  pipe is not looked into: what is in it can be read once only. */
-bool manifest_is(const char *path);
+bool tt_manifest_is(const char *path);
