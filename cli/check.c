@@ -10,7 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/text.h"
 #include "common/config/manifest.h"
-#include "k8s/local/local.h"
+#include "local/local.h"
 #include <jansson.h>
 #include <stdio.h>
 
@@ -82,7 +82,7 @@ static int s_print_yaml(const tt_setup_t *setup)
     return tt_status_exit_code(status);
 }
 
-/*  The manifest of a job of Kubernetes (k8s/local). */
+/*  The manifest of a job of Kubernetes (local/). */
 static void s_note(void *ctx, const char *text)
 {
     if (!*(const bool *)ctx)

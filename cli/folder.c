@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
-#include "k8s/local/local.h"
+#include "local/local.h"
 
 enum { NAMED_MAX = 4, TEXT_ROOM = 2048 };
 

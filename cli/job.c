@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/text.h"
-#include "k8s/local/local.h"
+#include "local/local.h"
 
 typedef struct {
     const tt_args_t *args;

@@ -1,4 +1,4 @@
-/*  job - `tutti run` with the manifest of a DIJob (k8s/local).
+/*  job - `tutti run` with the manifest of a DIJob (local/).
  *
  *  Threads: main thread, before any other exists. */
 #pragma once

@@ -7,7 +7,7 @@
  *
  *  Threads: main thread (getopt). */
 #pragma once
-#include "k8s/local/local.h"
+#include "local/local.h"
 
 /*  say is told of members that would have nothing to do. TT_USAGE, TT_CONFIG and what else a config may be refused for:
  *  "spec.coordinator.template.spec.containers[0]: what". */

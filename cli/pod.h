@@ -4,7 +4,7 @@
  *    KUBERNETES_COORDINATOR_URL                      <coordinator's pod>.<namespace>:<port>; "http://" may stand before it
  *    KUBERNETES_COORDINATOR_RESTARTS                 how often the coordinator's pod was made anew (absent: 0)
  *    TUTTI_POD_RUN, TUTTI_POD_KEY                    the folder and the file that stand for those below, where there is no mount
- *                                                    namespace that could show them there (k8s/local)
+ *                                                    namespace that could show them there (local/)
  *    <ROLE>_PORT                                     COORDINATOR_PORT and so on: where the role listens
  *
  *  Threads: main thread; nothing here changes the environment. */

@@ -94,7 +94,7 @@ static void s_print_unsaved(const json_t *status)
             s_text(failure, "reason"));
 }
 
-/*  A job of Kubernetes on this machine (k8s/local). */
+/*  A job of Kubernetes on this machine (local/). */
 static void s_print_job(const json_t *status)
 {
     size_t i;

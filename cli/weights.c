@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "common/snapshot/checkpoints.h"
 #include "controller/rundir.h"
-#include "k8s/local/local.h"
+#include "local/local.h"
 
 static bool s_has_snapshots(const char *folder)
 {

@@ -1,7 +1,7 @@
 /*  front - what the operator and the local run have to know of a kind of job: a table of functions and constants.
  *
  *  A front end (k8s/dijob, and whoever comes) decodes its jobs and their pods, plans, builds; who looks, fetches, writes and
- *  remembers (k8s/operator, k8s/local) knows none by name. Adding one: a folder that defines a front_t, and its line in
+ *  remembers (k8s/operator, local/) knows none by name. Adding one: a folder that defines a front_t, and its line in
  *  fronts.def (docs/guide/add-a-front-end.md has one from beginning to end).
  *
  *  An entry (a job, a pod, a service as its front end keeps it) is a `void *` here. A job begins with kube_meta_t (store.h), and
@@ -161,7 +161,7 @@ typedef struct {
     int needs;        /* FRONT_NEEDS_* of its pod_template                          */
 } front_group_t;
 
-/* ---- on one machine (k8s/local) ------------------------------------------------------------------------------------------ */
+/* ---- on one machine (local/) ------------------------------------------------------------------------------------------ */
 
 /*  A pod as a person is shown it. "Main": of the container that counts. */
 typedef struct {

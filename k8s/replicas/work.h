@@ -5,7 +5,7 @@
  *  were made come. What goes wrong is kept, the first of several, and the rest is brought to its end: who hears an error asks
  *  again, and would get double.
  *
- *  Where pods are is a substrate: the API server (k8s/operator), processes of this machine (k8s/local). It answers within the
+ *  Where pods are is a substrate: the API server (k8s/operator), processes of this machine (local/). It answers within the
  *  call, or later. Threads: an instance belongs to one thread. */
 #pragma once
 #include "k8s/replicas/orders.h"

@@ -1,4 +1,4 @@
-/*  local - TFJobs on one machine (k8s/local): what is asked of them beside what the operator asks. Pure. */
+/*  local - TFJobs on one machine (local/): what is asked of them beside what the operator asks. Pure. */
 #pragma once
 #include "k8s/front/front.h"
 

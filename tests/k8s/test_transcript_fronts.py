@@ -40,7 +40,7 @@ HEAD = "The commands of [{page}]({page}#{anchor}) for a cluster and what they pr
        "`tests/k8s/test_transcript_fronts.py --record docs/guide` on a cluster of one node."
 s_tfjob = Transcript("transcript-tfjob.md", "A session with TFJobs", HEAD.format(page="tfjob.md", anchor="how-to-run-one") + """
 Nothing is trained here: the first sample needs no TensorFlow, and for the second an image of another program has TensorFlow's name.
-TensorFlow itself is run in pods by `tests/k8s/test_tfjob_pods.py`, and on one machine by `tests/k8s/local/by_tensorflow.py`.""")
+TensorFlow itself is run in pods by `tests/k8s/test_tfjob_pods.py`, and on one machine by `tests/local/by_tensorflow.py`.""")
 s_elasticdl = Transcript("transcript-elasticdl.md", "A session with ElasticDL's tasks on a cluster",
                          HEAD.format(page="elasticdl.md", anchor="on-a-cluster") + """
 The image has a Python and the program of [the first task](elasticdl.md#a-first-task). TensorFlow itself is run in pods by

@@ -12,7 +12,7 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ["TT_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["TT_BUILD_DIR"])
-FOLDERS = ("aggregator", "cli", "collector", "common", "controller", "coordinator", "elasticdl", "k8s", "learner", "task")
+FOLDERS = ("aggregator", "cli", "collector", "common", "controller", "coordinator", "elasticdl", "k8s", "learner", "local", "task")
 # What nothing in the product calls, and why it is there all the same.
 ALLOWED = {
     "accept4": "libzmq calls it, in place of the C library's",

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "common/base/mem.h"
-#include "k8s/local/local.h"
+#include "local/local.h"
 
 enum { DEPTH = 4 }; /* pods/<pod>/volumes/<volume>/[subPath/]checkpoints */
 

@@ -1,4 +1,4 @@
-#include "k8s/local/volumes.h"
+#include "local/volumes.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

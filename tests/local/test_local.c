@@ -1,5 +1,5 @@
 /*  Whole runs, in this process: a manifest, pods as processes, and what is left of them in job.json. */
-#include "k8s/local/local.h"
+#include "local/local.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*  What a job wants of this machine: the commands of a script, and which of them are said to be missing. */
-#include "k8s/local/needs.h"
+#include "local/needs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/local/environment.h"
+#include "local/environment.h"
 #include "tests/k8s/json.h"
 
 static const char s_pod[] =

@@ -4,7 +4,7 @@
  *  Pure but for the objects of the manifest. Threads: the run's one. */
 #pragma once
 #include "common/job/job.h"
-#include "k8s/local/place.h"
+#include "local/place.h"
 
 typedef struct {
     tt_env_var_t *vars; /* owned; a name is there once */

@@ -1,4 +1,4 @@
-#include "k8s/local/box.h"
+#include "local/box.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "k8s/local/run.h"
+#include "local/run.h"
 #define TT_LOG_COMPONENT "local"
 #include "common/base/log.h"
 

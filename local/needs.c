@@ -1,4 +1,4 @@
-#include "k8s/local/needs.h"
+#include "local/needs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

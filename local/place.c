@@ -1,4 +1,4 @@
-#include "k8s/local/place.h"
+#include "local/place.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

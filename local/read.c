@@ -10,9 +10,9 @@
 #include "k8s/front/fields.h"
 #include "common/config/manifest.h"
 #include "k8s/front/front.h"
-#include "k8s/local/local.h"
-#include "k8s/local/needs.h"
-#include "k8s/local/volumes.h"
+#include "local/local.h"
+#include "local/needs.h"
+#include "local/volumes.h"
 #include "k8s/front/spec.h"
 
 typedef struct {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "common/base/mem.h"
 #include "k8s/front/object.h"
-#include "k8s/local/run.h"
+#include "local/run.h"
 #include "k8s/tfjob/tfjob.h"
 
 /*  0: there is none. */

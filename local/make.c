@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/local/run.h"
+#include "local/run.h"
 
 /*  Kinds whose pods have to be told of more than a name that /etc/hosts knows. */
 static const struct {

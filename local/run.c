@@ -10,7 +10,7 @@
 #include "common/base/mem.h"
 #include "common/base/signals.h"
 #include "k8s/api/dump.h"
-#include "k8s/local/run.h"
+#include "local/run.h"
 #include "k8s/replicas/replicas.h"
 
 enum { ROUNDS_MAX = 64, WAIT_MS = 1000, TWICE_MS = 200, REFUSED_MS = 1000 };

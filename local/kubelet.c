@@ -1,4 +1,4 @@
-#include "k8s/local/kubelet.h"
+#include "local/kubelet.h"
 #include "k8s/api/words.h"
 #include <signal.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "common/base/mem.h"
 #include "controller/process.h"
 #include "k8s/api/dump.h"
-#include "k8s/local/box.h"
-#include "k8s/local/start.h"
-#include "k8s/local/volumes.h"
+#include "local/box.h"
+#include "local/start.h"
+#include "local/volumes.h"
 #define TT_LOG_COMPONENT "kubelet"
 #include "common/base/log.h"
 

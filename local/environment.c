@@ -1,4 +1,4 @@
-#include "k8s/local/environment.h"
+#include "local/environment.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

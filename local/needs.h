@@ -7,7 +7,7 @@
 #pragma once
 #include <jansson.h>
 #include "k8s/front/front.h"
-#include "k8s/local/place.h"
+#include "local/place.h"
 
 /*  One line for each program that is missing, with who wants it and which image has it, and for each container whose image alone
  *  knows what to run; how many lines. job: as local_read gives it. */

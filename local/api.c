@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/local/run_dijob.h"
+#include "local/run_dijob.h"
 #include "k8s/replicas/work.h"
 
 enum { ANSWER_MAX = 4 << 20, ALL_GPUS = 4096 /* one machine: all its GPUs are in one pod */ };

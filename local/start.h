@@ -3,7 +3,7 @@
  *  Threads: the run's one. */
 #pragma once
 #include "controller/substrate.h"
-#include "k8s/local/place.h"
+#include "local/place.h"
 
 typedef struct {
     place_t *place;

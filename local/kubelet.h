@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "controller/substrate.h"
 #include "k8s/front/front.h"
-#include "k8s/local/place.h"
+#include "local/place.h"
 
 typedef struct kubelet kubelet_t; /* opaque */
 

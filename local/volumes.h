@@ -7,7 +7,7 @@
  *
  *  Threads: the run's one. */
 #pragma once
-#include "k8s/local/place.h"
+#include "local/place.h"
 #include "controller/view.h"
 
 typedef struct {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/base/json.h"
-#include "k8s/local/run_dijob.h"
+#include "local/run_dijob.h"
 #include "k8s/front/object.h"
 
 enum { RANKS_MAX = 1000 }; /* numbers of addresses that a task has */

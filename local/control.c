@@ -3,7 +3,7 @@
 #include <string.h>
 #include "common/job/order.h"
 #include "k8s/api/dump.h"
-#include "k8s/local/run.h"
+#include "local/run.h"
 #define TT_LOG_COMPONENT "local"
 #include "common/base/log.h"
 

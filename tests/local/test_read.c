@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "k8s/local/local.h"
+#include "local/local.h"
 #include "tests/test.h"
 
 static char s_said[1024];

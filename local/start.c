@@ -1,12 +1,12 @@
-#include "k8s/local/start.h"
+#include "local/start.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "k8s/local/environment.h"
-#include "k8s/local/volumes.h"
+#include "local/environment.h"
+#include "local/volumes.h"
 #include "k8s/front/object.h"
 
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */

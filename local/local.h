@@ -13,7 +13,7 @@
 #include "common/job/job.h"
 #include "controller/rundir.h"
 #include "k8s/front/front.h"
-#include "k8s/local/place.h"
+#include "local/place.h"
 
 /*  What a manifest file holds that can be run here. */
 typedef struct {

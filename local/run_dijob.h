@@ -1,7 +1,7 @@
 /*  run_dijob - what the files of a local run share that know DIJobs: their addresses and the replicas API. */
 #pragma once
 #include "k8s/dijob/plan.h"
-#include "k8s/local/run.h"
+#include "local/run.h"
 
 static inline const dijob_t *run_dijob(const run_t *self)
 {

@@ -3,8 +3,8 @@
 #include "common/net/net.h"
 #include "controller/guard.h"
 #include "k8s/front/refusals.h"
-#include "k8s/local/kubelet.h"
-#include "k8s/local/local.h"
+#include "local/kubelet.h"
+#include "local/local.h"
 #include "common/http/server.h"
 
 typedef struct {
