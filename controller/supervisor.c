@@ -319,6 +319,8 @@ static void s_ask_stop(supervisor_t *self, int signal, int sender)
         self->kill_at_ms = now;
         return;
     }
+    if (tt_controller_phase(self->controller, NULL, NULL) != TT_JOB_RUNNING)
+        return; /* it is over: nothing is left to be asked */
     self->out->signal = signal;
     self->kill_at_ms = now + (self->opts->finish_ms ? self->opts->finish_ms : FINISH_MS);
     char body[64];
@@ -458,6 +460,8 @@ static void s_run(supervisor_t *self)
         }
     self->ending = true;
     (void)s_on_link(self, 0); /* the coordinator's last words */
+    if (!self->out->signal)
+        self->kill_at_ms = 0; /* of a link that failed: its run is over */
     s_linger(self);
     tt_controller_stop(self->controller, END_MS);
     self->kill_at_ms = tt_now_ms(self->clock) + END_MS;

@@ -1,12 +1,14 @@
 #include "learner/results.h"
 #include <stdlib.h>
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 enum { RESULTS_MAX = 64, MOMENT_NS = 20000000 };
 
 typedef struct {
     uint32_t trained;
     float rate;
+    bool ends;
     tt_norms_t norms;
     float *stats; /* [TT_LOSS_STATS + ride] */
 } slot_t;
@@ -17,6 +19,8 @@ struct results {
     slot_t slot[RESULTS_MAX];
     uint32_t count, depth; /* queued; how many may be */
     int64_t begun_ns;      /* when the first of them was */
+    tt_status_t failed;
+    char text[1024]; /* its words */
 };
 
 results_t *results_new(const model_t *model, const tt_clock_t *clock)
@@ -68,6 +72,7 @@ tt_status_t results_queue(results_t *self, const tt_sums_t *sums, const tt_minib
         self->begun_ns = tt_now_ns(self->clock);
     slot->trained = minibatch->train;
     slot->rate = s_rate(minibatch);
+    slot->ends = minibatch->ends;
     TT_TRY(tt_net_report(model->net, model->stream, sums, slot->stats, &slot->norms));
     self->count++;
     return TT_OK;
@@ -80,7 +85,12 @@ uint32_t results_count(const results_t *self)
 
 bool results_due(const results_t *self)
 {
-    return self->count >= self->depth;
+    return self->failed != TT_OK || self->count >= self->depth;
+}
+
+tt_status_t results_check(const results_t *self)
+{
+    return self->failed == TT_OK ? TT_OK : tt_err(self->failed, "%s", self->text);
 }
 
 static tt_status_t s_hand_over(const results_t *self, slot_t *slot, result_fn on_result, void *ctx)
@@ -89,8 +99,11 @@ static tt_status_t s_hand_over(const results_t *self, slot_t *slot, result_fn on
     for (uint32_t g = 0; g < self->model->opts; g++)
         if (!(slot->trained >> g & 1))
             slot->norms.newest[g] = 0;
-    const tt_result_t result = {slot->trained, slot->stats, slot->stats + TT_LOSS_STATS, slot->norms.newest};
-    return on_result(ctx, taken, slot->rate, &result);
+    const results_step_t step = {.taken = taken,
+        .rate = slot->rate,
+        .ends = slot->ends,
+        .result = {slot->trained, slot->stats, slot->stats + TT_LOSS_STATS, slot->norms.newest}};
+    return on_result(ctx, &step);
 }
 
 /*  A queue as deep as a moment is long: twice as deep next time where this one was full and soon done, half as deep where it lasted. */
@@ -99,23 +112,27 @@ static void s_adapt(results_t *self)
     const int64_t lasted_ns = tt_now_ns(self->clock) - self->begun_ns;
     if (lasted_ns > MOMENT_NS && self->depth > 1)
         self->depth /= 2;
-    else if (2 * lasted_ns <= MOMENT_NS && results_due(self) && self->depth < RESULTS_MAX)
+    else if (2 * lasted_ns <= MOMENT_NS && self->count >= self->depth && self->depth < RESULTS_MAX)
         self->depth *= 2;
 }
 
 tt_status_t results_settle(results_t *self, result_fn on_result, void *ctx)
 {
-    if (!self->count)
-        return TT_OK;
+    if (!self->count || self->failed != TT_OK)
+        return results_check(self);
     tt_status_t status = tt_stream_sync(self->model->stream);
     s_adapt(self);
     for (uint32_t i = 0; i < self->count && status == TT_OK; i++)
         status = s_hand_over(self, &self->slot[i], on_result, ctx);
     self->count = 0;
+    self->failed = status;
+    if (status != TT_OK)
+        tt_text_copy(self->text, sizeof self->text, tt_err_text());
     return status;
 }
 
 void results_drop(results_t *self)
 {
     s_wait(self);
+    self->failed = TT_OK;
 }

@@ -108,15 +108,16 @@ static tt_status_t s_found(const telling_t *self, const float *priority)
                                  : status;
 }
 
-static tt_status_t s_tell(void *ctx, tt_status_t taken, float rate, const tt_result_t *result)
+static tt_status_t s_tell(void *ctx, const results_step_t *step)
 {
     telling_t *self = ctx;
     const model_t *model = &self->core->model;
-    if (taken != TT_OK)
+    if (step->taken != TT_OK)
         return tt_diverged("update %llu, optimiser step %llu (learning rate %g): %s",
-            (unsigned long long)self->core->at.update, (unsigned long long)self->steps, (double)rate, tt_err_text());
-    TT_TRY(s_found(self, result->ride));
-    self->last = model->algorithm->after(model->algo, self->step, result);
+            (unsigned long long)self->core->at.update, (unsigned long long)self->steps, (double)step->rate,
+            tt_err_text());
+    TT_TRY(s_found(self, step->result.ride));
+    self->last = model->algorithm->after(model->algo, self->step, &step->result) && step->ends;
     self->step++;
     self->steps++;
     self->made++;
@@ -252,6 +253,7 @@ static tt_status_t s_step(core_t *self)
     tt_minibatch_t minibatch;
     const float *sum;
     bool done;
+    TT_TRY(results_check(compute_results(self->data.compute))); /* who found it may have been asked by somebody else */
     if (!empty)
         TT_TRY(s_describe(self, &minibatch));
     TT_TRY(s_sum(self, empty ? NULL : &minibatch, &sum, &done));

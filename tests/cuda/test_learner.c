@@ -98,15 +98,15 @@ static void learn(learner_t *self, drawn_t *drawn, uint32_t step)
     memset(drawn, 0xff, sizeof *drawn);
 }
 
-static tt_status_t tell(void *ctx, tt_status_t taken, float rate, const tt_result_t *result)
+static tt_status_t tell(void *ctx, const results_step_t *step)
 {
     learner_t *self = ctx;
+    const tt_result_t *result = &step->result;
     float *said = self->said[self->told++];
-    (void)rate;
     memcpy(said, result->stats, TT_LOSS_STATS * sizeof *said);
     memcpy(said + TT_LOSS_STATS, result->ride, UNITS * sizeof *said);
     said[SAID - 1] = result->norm[0];
-    return taken;
+    return step->taken;
 }
 
 static void settle(learner_t *self)

@@ -110,6 +110,33 @@ static void a_large_put(void **state)
 }
 
 /*  What does not fit is said in numbers, and the card goes on. */
+/*  A replay that was loaded, batch by batch, and nobody waits: pinned memory for all of it there may not be. */
+static void many_puts(void **state)
+{
+    enum { BYTES = 1 << 20, PUTS = 200 };
+    const place_t *place = *state;
+    const cuda_device_t *device = (const cuda_device_t *)place->device;
+    uint8_t *frame = tt_array0(1, BYTES);
+    tt_store_t *store;
+    size_t pinned = 0;
+    assert_ok(tt_store_new(&store, place->device, BYTES, 1));
+    assert_ok(tt_stream_sync(place->stream));
+    const simt_count_t before = simt_count();
+    for (uint32_t i = 0; i < PUTS; i++) {
+        frame[0] = (uint8_t)i;
+        assert_ok(tt_store_put(store, place->stream, 0, frame, 1));
+        tt_stream_let_go(place->stream);
+    }
+    for (uint32_t i = 0; i < device->staging.blocks; i++)
+        pinned += device->staging.block[i].size;
+    assert_true(pinned <= (size_t)256 << 20);
+    const uint64_t waits = simt_count().waits - before.waits;
+    assert_true(waits >= 1 && waits <= PUTS / 32);
+    assert_ok(tt_stream_sync(place->stream));
+    tt_store_destroy(&store);
+    free(frame);
+}
+
 static void no_room(void **state)
 {
     const place_t *place = *state;
@@ -129,6 +156,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(numbers_go_over_alone, open_card, close_card),
         cmocka_unit_test_setup_teardown(shifts_go_with_them, open_card, close_card),
         cmocka_unit_test_setup_teardown(a_large_put, open_card, close_card),
+        cmocka_unit_test_setup_teardown(many_puts, open_card, close_card),
         cmocka_unit_test_setup_teardown(no_room, open_card, close_card)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,10 @@
 #pragma once
 #include "learner/compute.h"
 
-static inline tt_status_t settled_take(void *ctx, tt_status_t taken, float rate, const tt_result_t *result)
+static inline tt_status_t settled_take(void *ctx, const results_step_t *step)
 {
-    (void)rate;
-    *(tt_result_t *)ctx = *result;
-    return taken;
+    *(tt_result_t *)ctx = step->result;
+    return step->taken;
 }
 
 /*  compute_step, and what came of it: borrowed until the next. */

@@ -51,7 +51,7 @@ static void s_close(world_t *w)
 static void s_step(world_t *w, float number)
 {
     const bool trains = !(number < 0);
-    const tt_minibatch_t minibatch = {.train = trains, .lr = {0.5f}};
+    const tt_minibatch_t minibatch = {.train = trains, .lr = {0.5f}, .ends = number == 3};
     w->sum[0] = number;
     w->sum[w->at] = w->sum[w->at + TT_LOSS_STATS] = number;
     assert_ok(tt_sums_put(w->sums, w->model.stream, w->sum));
@@ -68,15 +68,16 @@ typedef struct {
     char text[256];
 } told_t;
 
-static tt_status_t s_tell(void *ctx, tt_status_t taken, float rate, const tt_result_t *result)
+static tt_status_t s_tell(void *ctx, const results_step_t *step)
 {
     told_t *told = ctx;
-    if (taken != TT_OK) {
-        told->taken = taken;
+    const tt_result_t *result = &step->result;
+    if (step->taken != TT_OK) {
+        told->taken = step->taken;
         snprintf(told->text, sizeof told->text, "%s", tt_err_text());
         return tt_err(TT_DIVERGED, "no");
     }
-    assert_true(rate == (result->trained ? 0.5f : 0.0f));
+    assert_true(step->rate == (result->trained ? 0.5f : 0.0f) && step->ends == (result->stats[0] == 3));
     assert_true(result->ride[0] == result->stats[0] && result->ride[1] == 0);
     told->number[told->count] = result->stats[0];
     told->norm[told->count++] = result->norm[0];
@@ -104,7 +105,8 @@ static void test_they_come_late_and_in_order(void **state)
     s_close(&w);
 }
 
-/*  Those before it are told; it is said which it was; those behind it are dropped, and the next is as if nothing had been. */
+/*  Those before it are told; it is said which it was; those behind it are dropped. Whoever asks after that hears the same, since who asked first
+ *  may have been somebody who can do nothing about it; until nobody wants to know any more. */
 static void test_a_step_that_could_not_be_taken(void **state)
 {
     (void)state;
@@ -118,6 +120,16 @@ static void test_a_step_that_could_not_be_taken(void **state)
     assert_int_equal(told.taken, TT_INVALID);
     assert_string_equal(told.text, "optimiser step 3: the gradient's norm is inf; the loss has diverged");
     assert_int_equal(results_count(w.results), 0);
+    assert_true(results_due(w.results));
+    tt_err(TT_IO, "something else");
+    assert_int_equal(results_check(w.results), TT_DIVERGED);
+    assert_string_equal(tt_err_text(), "no");
+    s_step(&w, 6);
+    assert_int_equal(results_settle(w.results, s_tell, &told), TT_DIVERGED);
+    assert_string_equal(tt_err_text(), "no");
+    assert_int_equal(told.count, 2);
+    results_drop(w.results);
+    assert_ok(results_check(w.results));
     s_step(&w, 7);
     assert_ok(results_settle(w.results, s_tell, &told));
     assert_true(told.count == 3 && told.number[2] == 7);

@@ -27,7 +27,8 @@ typedef struct {
         char *memory;
         size_t size;
     } block[64];
-    size_t at; /* in block `used` */
+    size_t at;    /* in block `used`        */
+    size_t taken; /* bytes since the sync */
 } cuda_staging_t;
 
 /*  Memory of the card that only grows. */

@@ -6,6 +6,8 @@
 #include "common/nn/cuda/cuda.h"
 #include "common/nn/cuda/kernels_probe.h"
 
+#define STAGED_MAX ((size_t)64 << 20) /* bytes of pinned memory between two waits; one piece of work may take more */
+
 /*  What to do about what CUDA says; codes that are not here speak for themselves. `fatal`: the card can no longer be used. */
 static const struct {
     cudaError_t code;
@@ -234,6 +236,7 @@ static tt_status_t s_finish(cuda_device_t *self)
     self->lands = 0;
     self->staging.used = 0;
     self->staging.at = 0;
+    self->staging.taken = 0;
     return status;
 }
 
@@ -249,9 +252,13 @@ static void s_stream_free(tt_stream_t *stream)
     free(self);
 }
 
+/*  Whoever queues much and does not wait (a replay's frames after a restart) is waited for here, since memory that is copied from is pinned and
+ *  is never given back. What landed is handed over, only earlier; what failed is said by the streams' own syncs. */
 static tt_status_t s_queue(tt_stream_t *stream, const tt_work_t *work)
 {
     cuda_device_t *self = (cuda_device_t *)stream->device;
+    if (self->staging.taken > STAGED_MAX)
+        (void)s_finish(self);
     TT_TRY(s_lost(self));
     const uint32_t lands = self->lands;
     const tt_status_t status = cuda_do((cuda_stream_t *)stream, work);

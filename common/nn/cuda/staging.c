@@ -36,6 +36,7 @@ tt_status_t cuda_stage(cuda_device_t *device, size_t bytes, void **out)
         TT_TRY(s_grow(device, size));
     *out = self->block[self->used].memory + self->at;
     self->at += size;
+    self->taken += size;
     return TT_OK;
 }
 

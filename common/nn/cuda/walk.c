@@ -199,7 +199,7 @@ static tt_status_t s_make_room(const part_t *self)
     s_next(&most);
     most.keeps = self->of->keeps;
     s_carve(&most, NULL, &room);
-    return cuda_room(self->device, &self->net->walked, room.bytes + s_carve_lists(&most, NULL, &list));
+    return cuda_reserve(self->device, &self->net->walked, room.bytes + s_carve_lists(&most, NULL, &list));
 }
 
 tt_status_t cuda_walk(cuda_stream_t *stream, const tt_work_t *work)
