@@ -19,9 +19,20 @@ const tt_option_t tt_opt_submit[] = {
     {"image", 0, "NAME", "the image of the members on a cluster; on one machine it is a word"},
     {"task", 0, "NAME", "the task's name (default `default`)"},
     {"token", 0, "FILE", "the secret of a master that wants one"},
+    {"deadline", 0, "AGE", "a task that is not over so long after this has failed: 90s, 30m, 12h (default: none)"},
     {"wait", 0, NULL, "follow the task to its end"},
     {0},
 };
+
+static tt_status_t s_deadline(const tt_args_t *args, int *out)
+{
+    int64_t seconds = 0;
+    TT_TRY(tt_arg_age(args, "deadline", &seconds));
+    if (tt_arg(args, "deadline") && (seconds < 1 || seconds > INT32_MAX))
+        return tt_err(TT_USAGE, "--deadline: expected from 1s to 3550w");
+    *out = (int)seconds;
+    return TT_OK;
+}
 
 static tt_status_t s_request(const tt_args_t *args, elasticdl_request_t *out)
 {
@@ -39,6 +50,7 @@ static tt_status_t s_request(const tt_args_t *args, elasticdl_request_t *out)
     else if (ps > 0)
         fprintf(stderr, "tutti submit: --ps-num means nothing for AllReduce, and is left out\n");
     out->ps = out->strategy == ELASTICDL_PARAMETER_SERVER ? (int)ps : 0;
+    TT_TRY(s_deadline(args, &out->deadline_s));
     snprintf(out->image, sizeof out->image, "%s", image ? image : "");
     if (name && strlen(name) >= sizeof out->name)
         return tt_err(TT_USAGE, "--task: more than %zu characters", sizeof out->name - 1);

@@ -23,6 +23,8 @@ typedef struct {
  *  TT_NOT_FOUND, TT_CONFIG: the kubeconfig, the template; TT_UNAVAILABLE, TT_DENIED: the API server. */
 tt_status_t edl_kube_new(
     edl_place_t **self_p, const local_place_opts_t *opts, const edl_kube_opts_t *kube, tt_reactor_t *loop);
-/*  Calls fn with every task that is there, the lowest number first; record: how it ended, NULL = it has not. */
-tt_status_t edl_kube_recover(edl_place_t *self,
-    void (*fn)(void *ctx, int id, const elasticdl_request_t *request, const json_t *record), void *ctx);
+/*  A task that is there, made so long ago; record: how it ended, NULL = it has not. */
+typedef void (*edl_found_fn)(
+    void *ctx, int id, const elasticdl_request_t *request, int64_t age_ms, const json_t *record);
+/*  Calls fn with every one of them, the lowest number first. */
+tt_status_t edl_kube_recover(edl_place_t *self, edl_found_fn fn, void *ctx);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "elasticdl/kube_parts.h"
@@ -170,13 +171,20 @@ static int s_by_number(const void *a, const void *b)
     return (one->id > other->id) - (one->id < other->id);
 }
 
+/*  A clock that is set back makes nobody younger than new. */
+static int64_t s_age_ms(int64_t made_s)
+{
+    const int64_t age_s = tt_wall_ns() / 1000000000 - made_s;
+    return age_s > 0 ? age_s * 1000 : 0;
+}
+
 /*  Of one task: its sets, next to each other. */
-static size_t s_recover_one(edl_kube_t *self, const edl_found_t *found, size_t count,
-    void (*fn)(void *ctx, int id, const elasticdl_request_t *request, const json_t *record), void *ctx)
+static size_t s_recover_one(edl_kube_t *self, const edl_found_t *found, size_t count, edl_found_fn fn, void *ctx)
 {
     static const edl_task_limits_t none = {0};
     const char *end = NULL;
     edl_task_t *task;
+    int64_t made_s = found->made_s;
     size_t n = 0;
     edl_task_new(&task, found->id, &found->request, &none, 0);
     for (; n < count && found[n].id == found->id; n++) {
@@ -185,16 +193,16 @@ static size_t s_recover_one(edl_kube_t *self, const edl_found_t *found, size_t c
         else if (!edl_sets_find(self->sets, found->id, found[n].type))
             edl_sets_adopt(self->sets, task, &found[n]);
         end = end ? end : found[n].end;
+        made_s = found[n].made_s < made_s ? found[n].made_s : made_s;
     }
     edl_task_destroy(&task);
     json_t *record = end ? json_loads(end, 0, NULL) : NULL;
-    fn(ctx, found->id, &found->request, record);
+    fn(ctx, found->id, &found->request, s_age_ms(made_s), record);
     json_decref(record);
     return n;
 }
 
-tt_status_t edl_kube_recover(edl_place_t *base,
-    void (*fn)(void *ctx, int id, const elasticdl_request_t *request, const json_t *record), void *ctx)
+tt_status_t edl_kube_recover(edl_place_t *base, edl_found_fn fn, void *ctx)
 {
     edl_kube_t *self = (edl_kube_t *)base;
     const json_t *items = parts_array(self->found, "items"), *item;

@@ -231,10 +231,10 @@ static tt_status_t s_announce(const master_t *self)
     return TT_OK;
 }
 
-static void s_on_found(void *ctx, int id, const elasticdl_request_t *request, const json_t *record)
+static void s_on_found(void *ctx, int id, const elasticdl_request_t *request, int64_t age_ms, const json_t *record)
 {
     master_t *self = ctx;
-    edl_tasks_adopt(self->tasks, id, request, record);
+    edl_tasks_adopt(self->tasks, id, request, age_ms, record);
     log_info("task %s, id %d, was there%s", request->name, id, record ? " and has ended" : ", and goes on");
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/when.h"
 #include "k8s/api/words.h"
 #include "k8s/front/object.h"
 
@@ -195,6 +196,8 @@ tt_status_t edl_set_read(edl_found_t *out, const json_t *object)
     *out =
         (edl_found_t){.id = s_number(parts_text(labels, EDL_LABEL, "")), .end = parts_text(notes, EDL_NOTE_END, NULL)};
     out->type = strcmp(type, elasticdl_type_name(ELASTICDL_PS)) == 0 ? ELASTICDL_PS : ELASTICDL_WORKER;
+    if (!tt_when_read(&out->made_s, parts_text(metadata, "creationTimestamp", "")))
+        return tt_err(TT_DATA, "StatefulSet %.80s: it has no time at which it was made", name);
     if (out->id < 0 || strcmp(type, elasticdl_type_name(out->type)) != 0)
         return tt_err(TT_DATA, "StatefulSet %.80s: its labels are none of a task's", name);
     if (elasticdl_request_read(&out->request, parts_text(notes, EDL_NOTE_REQUEST, "")) != TT_OK)

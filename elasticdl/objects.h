@@ -41,13 +41,14 @@ json_t *edl_set_end(json_t *record);
 /*  Where the program of a member of that set serves. */
 void edl_set_address(char out[ELASTICDL_ADDRESS], const edl_objects_t *self, const char *set, int ordinal);
 
-/*  A StatefulSet of the API server's, read: the number of its task, its request and end (NULL = none; borrowed), its type. TT_DATA: it is none
- *  of a master's. */
+/*  A StatefulSet of the API server's, read: the number of its task, its request and end (NULL = none; borrowed), its type, and when it was made
+ *  (seconds since 1970). TT_DATA: it is none of a master's. */
 typedef struct {
     int id;
     elasticdl_type_t type;
     elasticdl_request_t request;
     const char *end;
+    int64_t made_s;
 } edl_found_t;
 tt_status_t edl_set_read(edl_found_t *out, const json_t *object);
 

@@ -1,5 +1,6 @@
 #include "elasticdl/request.h"
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,16 +57,21 @@ static tt_status_t s_required(char *out, size_t size, const char *query, const c
     return status == TT_NOT_FOUND ? tt_err(TT_INVALID, "%s is missing", name) : status;
 }
 
+static tt_status_t s_number(int *out, const char *text, const char *name, int min, int max)
+{
+    char *end = NULL;
+    const long number = strtol(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || number < min || number > max)
+        return tt_err(TT_INVALID, "%s is '%s'; a number from %d to %d is possible", name, text, min, max);
+    *out = (int)number;
+    return TT_OK;
+}
+
 static tt_status_t s_count(int *out, const char *query, const char *name, int min)
 {
     char text[16];
     TT_TRY(s_required(text, sizeof text, query, name));
-    char *end = NULL;
-    const long count = strtol(text, &end, 10);
-    if (!isdigit((unsigned char)text[0]) || *end || count < min || count > ELASTICDL_MEMBERS)
-        return tt_err(TT_INVALID, "%s is '%s'; a number from %d to %d is possible", name, text, min, ELASTICDL_MEMBERS);
-    *out = (int)count;
-    return TT_OK;
+    return s_number(out, text, name, min, ELASTICDL_MEMBERS);
 }
 
 static tt_status_t s_optional(char *out, size_t size, const char *query, const char *name, const char *otherwise)
@@ -75,6 +81,13 @@ static tt_status_t s_optional(char *out, size_t size, const char *query, const c
         return status;
     snprintf(out, size, "%s", otherwise);
     return TT_OK;
+}
+
+static tt_status_t s_deadline(int *out, const char *query)
+{
+    char text[16];
+    TT_TRY(s_optional(text, sizeof text, query, "deadline_s", ""));
+    return text[0] ? s_number(out, text, "deadline_s", 1, INT32_MAX) : TT_OK;
 }
 
 tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query)
@@ -88,6 +101,7 @@ tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query)
         TT_TRY(s_count(&self.ps, query, "n_ps", 0));
     TT_TRY(s_optional(self.name, sizeof self.name, query, "name", "default"));
     TT_TRY(s_optional(self.image, sizeof self.image, query, "img", ""));
+    TT_TRY(s_deadline(&self.deadline_s, query));
     TT_TRY(elasticdl_request_check(&self));
     *out = self;
     return TT_OK;
@@ -96,7 +110,9 @@ tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query)
 void elasticdl_request_write(char out[ELASTICDL_QUERY], const elasticdl_request_t *self)
 {
     char *image = tt_query_escape(self->image);
-    snprintf(out, ELASTICDL_QUERY, "strategy=%s&n_worker=%d&n_ps=%d&img=%s&name=%s",
+    const int used = snprintf(out, ELASTICDL_QUERY, "strategy=%s&n_worker=%d&n_ps=%d&img=%s&name=%s",
         elasticdl_strategy_name(self->strategy), self->workers, self->ps, image, self->name);
+    if (self->deadline_s)
+        snprintf(out + used, ELASTICDL_QUERY - (size_t)used, "&deadline_s=%d", self->deadline_s);
     free(image);
 }

@@ -23,6 +23,7 @@ typedef struct {
     elasticdl_strategy_t strategy;
     int workers, ps; /* ps: 0 for AllReduce, whatever the query says, as the client always sends one */
     char name[ELASTICDL_NAME], image[ELASTICDL_IMAGE]; /* image: "" = none was named */
+    int deadline_s; /* so long after it was asked for a task that is not over has failed; 0 = none */
 } elasticdl_request_t;
 
 /*  TT_INVALID: the words say which parameter, and what it may be. */

@@ -37,7 +37,7 @@ void edl_task_new(
     self->request = *request;
     self->limits = limits;
     self->step = request->ps > 0 ? EDL_TASK_PS : EDL_TASK_WORKERS;
-    self->since_ms = now_ms;
+    self->begun_ms = self->since_ms = now_ms;
     self->count = request->ps + request->workers;
     self->members = tt_array0((size_t)self->count, sizeof *self->members);
     self->addresses = tt_array0((size_t)self->count, sizeof *self->addresses);
@@ -155,6 +155,20 @@ static void s_silent(edl_task_t *self, int64_t now_ms)
     }
 }
 
+/*  When its request has it that it has failed. */
+static int64_t s_deadline_ms(const edl_task_t *self)
+{
+    const int deadline_s = self->request.deadline_s;
+    return deadline_s ? self->begun_ms + 1000 * (int64_t)deadline_s : INT64_MAX;
+}
+
+static void s_overdue(edl_task_t *self, int64_t now_ms)
+{
+    char text[96];
+    snprintf(text, sizeof text, "it has not ended %d s after it was asked for, its deadline", self->request.deadline_s);
+    edl_task_fail(self, text, now_ms);
+}
+
 /*  Of a task that was adopted: before programs are started all are configured, so who has no config any more has lost its program, too. */
 static void s_find_anew(edl_task_t *self, int64_t now_ms)
 {
@@ -185,6 +199,8 @@ static void s_advance(edl_task_t *self, int64_t now_ms)
             s_enter(self, self->step + 1, now_ms);
         if (self->step == EDL_TASK_CONFIG && self->adopted)
             s_find_anew(self, now_ms);
+    } else if (now_ms >= s_deadline_ms(self)) {
+        s_overdue(self, now_ms);
     } else if (self->step == EDL_TASK_RUNNING) {
         s_silent(self, now_ms);
     } else if (late) {
@@ -250,6 +266,8 @@ int64_t edl_task_due_ms(const edl_task_t *self, int64_t now_ms)
     if (self->step == EDL_TASK_OVER)
         return -1;
     int64_t due = self->step == EDL_TASK_RUNNING ? INT64_MAX : self->since_ms + s_limit_ms(self);
+    if (self->step < EDL_TASK_ENDING && s_deadline_ms(self) < due)
+        due = s_deadline_ms(self);
     for (int i = 0; i < self->count && self->step != EDL_TASK_ENDING; i++) {
         const edl_task_member_t *member = &self->members[i];
         if (!member->asked && member->again_ms > now_ms && member->again_ms < due)

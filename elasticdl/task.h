@@ -10,7 +10,7 @@
  *      EDL_TASK_OVER     succeeded: every worker ended with 0; failed: `reason` says who and why; deleted: somebody asked for it
  *
  *  Its owner asks edl_task_next what is to be done until it says nothing, and tells it what came of it. Ready is who answers, however
- *  late: no step waits a fixed time, and each has a deadline.
+ *  late: no step waits a fixed time, and each has a deadline; all of them together have that of the request.
  *
  *  Threads: one. Time is the caller's. */
 #pragma once
@@ -68,7 +68,8 @@ typedef struct {
     const edl_task_limits_t *limits; /* borrowed */
     edl_task_step_t step;
     edl_task_outcome_t outcome;
-    int64_t since_ms; /* of the step */
+    int64_t begun_ms; /* when it was asked for */
+    int64_t since_ms; /* of the step           */
     bool adopted;     /* begun by a master before this one: its members are taken as their agents say they are */
     int failed_code;  /* EDL_TASK_FAILED: the exit code of the program that failed; 0 = it was not one's end */
     char reason[640];

@@ -141,7 +141,8 @@ tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *reque
     return TT_OK;
 }
 
-void edl_tasks_adopt(edl_tasks_t *self, int id, const elasticdl_request_t *request, const json_t *record)
+void edl_tasks_adopt(
+    edl_tasks_t *self, int id, const elasticdl_request_t *request, int64_t age_ms, const json_t *record)
 {
     edl_task_t *task;
     s_make_room(self);
@@ -149,6 +150,7 @@ void edl_tasks_adopt(edl_tasks_t *self, int id, const elasticdl_request_t *reque
         return;
     edl_task_new(&task, id, request, self->limits, tt_now_ms(self->clock));
     task->adopted = true;
+    task->begun_ms -= age_ms;
     if (record && edl_task_restore(task, record, tt_now_ms(self->clock)) != TT_OK)
         log_warn("task %s, id %d: %s; it is taken as one that goes on", request->name, id, tt_err_text());
     s_add(self, task);

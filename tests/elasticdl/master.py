@@ -163,6 +163,18 @@ def worker_fails(folder):
     assert server.end() == 0
 
 
+def late(folder):
+    """A task has failed when its deadline has passed, whatever its programs do."""
+    server = master(folder, SLOW)
+    done = submit(server, "--worker-num", 2, "--deadline", "1s", "--wait")
+    assert done.returncode == 69 and "it has not ended 1 s after it was asked for, its deadline" in done.stderr, done
+    assert server.json("/status?id=0")["state"] == "failed"
+    nothing_runs(server)
+    done = submit(server, "--worker-num", 1, "--deadline", "soon")
+    assert done.returncode == 64 and "--deadline: 'soon' is not a whole number with s, m, h, d or w behind it" in done.stderr, done
+    assert server.end() == 0
+
+
 def no_program(folder):
     server = master(folder, EXEC, "--program", "missing.py")
     done = submit(server, "--worker-num", 1, "--wait")
@@ -315,5 +327,5 @@ def limits(folder):
     assert server.end() == 0
 
 
-main([all_reduce, parameter_server, original_client, refused, worker_fails, no_program, agent_killed, deleted, another_master, stands_still, foreign,
+main([all_reduce, parameter_server, original_client, refused, worker_fails, late, no_program, agent_killed, deleted, another_master, stands_still, foreign,
       master_ends, token, limits])

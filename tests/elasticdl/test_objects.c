@@ -108,6 +108,12 @@ static void test_names_and_addresses(void **state)
     assert_int_equal(edl_set_name(name, longest, ELASTICDL_WORKER, 10000), TT_INVALID);
 }
 
+/*  What the API server adds. */
+static void s_make(json_t *set)
+{
+    json_object_set_new(json_object_get(set, "metadata"), "creationTimestamp", json_string("2026-01-31T12:00:00Z"));
+}
+
 /*  What a master made another one reads. */
 static void test_a_set_is_read(void **state)
 {
@@ -115,8 +121,11 @@ static void test_a_set_is_read(void **state)
     edl_task_t *task = s_task("job");
     json_t *set = edl_set(&s_objects, task, ELASTICDL_PS);
     edl_found_t found;
+    assert_int_equal(edl_set_read(&found, set), TT_DATA);
+    s_make(set);
     assert_int_equal(edl_set_read(&found, set), TT_OK);
     assert_int_equal(found.id, 7);
+    assert_int_equal(found.made_s, 1769860800);
     assert_int_equal(found.type, ELASTICDL_PS);
     assert_memory_equal(&found.request, &task->request, sizeof found.request);
     assert_null(found.end);
@@ -140,6 +149,7 @@ static void test_an_end_is_read(void **state)
     json_t *patch = edl_set_end(edl_task_record(task));
     s_counts(patch, "spec.replicas", 0);
     json_t *set = edl_set(&s_objects, task, ELASTICDL_WORKER);
+    s_make(set);
     json_object_update((json_t *)s_at(set, "metadata.annotations"), (json_t *)s_at(patch, "metadata.annotations"));
     edl_found_t found;
     assert_int_equal(edl_set_read(&found, set), TT_OK);

@@ -48,6 +48,11 @@ static void test_refused(void **state)
         {"strategy=AllReduce&n_worker=1&name=..",
             "name is '..'; lower case letters, digits and '-' within are possible, a letter "
             "first, at most 40"},
+        {"strategy=AllReduce&n_worker=1&deadline_s=0", "deadline_s is '0'; a number from 1 to 2147483647 is possible"},
+        {"strategy=AllReduce&n_worker=1&deadline_s=2h",
+            "deadline_s is '2h'; a number from 1 to 2147483647 is possible"},
+        {"strategy=AllReduce&n_worker=1&deadline_s=2147483648",
+            "deadline_s is '2147483648'; a number from 1 to 2147483647 is possible"},
         {"strategy=AllReduce&n_worker=1&img=a%0ab", "img is not text"},
         {"strategy=AllReduce&n_worker=1&img=a%4", "img is not text"},
     };
@@ -89,6 +94,12 @@ static void test_there_and_back(void **state)
     assert_string_equal(back.name, request.name);
     assert_int_equal(back.workers, 4);
     assert_int_equal(back.ps, 2);
+    assert_int_equal(back.deadline_s, 0);
+    elasticdl_request_t limited = request;
+    limited.deadline_s = 3600;
+    elasticdl_request_write(query, &limited);
+    assert_ok(elasticdl_request_read(&back, query));
+    assert_int_equal(back.deadline_s, 3600);
 }
 
 int main(void)

@@ -211,6 +211,61 @@ static void test_not_ready(void **state)
     s_ends(&stage, "failed", "worker-1: making workers for 60 s, and it is not done");
 }
 
+/*  All of its members are there, and are ended. */
+static void s_is_late(stage_t *stage)
+{
+    for (int i = 0; i < stage->task->count; i++)
+        s_wants(stage, EDL_TASK_END, i);
+    for (int i = 0; i < stage->task->count; i++)
+        edl_task_lost(stage->task, i, "killed", stage->now);
+    s_wants(stage, EDL_TASK_NOTHING, 0);
+    assert_string_equal(edl_task_state(stage->task), "failed");
+    assert_string_equal(stage->task->reason, "it has not ended 5 s after it was asked for, its deadline");
+    assert_int_equal(stage->task->failed_code, 0);
+    edl_task_destroy(&stage->task);
+}
+
+/*  That of the request, in whatever step the task is. One that has ended meanwhile has ended. */
+static void test_deadline(void **state)
+{
+    (void)state;
+    stage_t stage;
+    s_begin(&stage, 0, 1);
+    stage.task->request.deadline_s = 5;
+    s_wants(&stage, EDL_TASK_MAKE, 0);
+    s_ready(&stage, 0);
+    stage.now += 4999;
+    s_wants(&stage, EDL_TASK_SEND_CONFIG, 0);
+    assert_int_equal(edl_task_due_ms(stage.task, stage.now), 1);
+    stage.now += 1;
+    s_is_late(&stage);
+
+    s_run(&stage);
+    stage.task->request.deadline_s = 5;
+    stage.now += 4999;
+    for (int i = 0; i < 3; i++)
+        s_heard(&stage, i, s_running);
+    for (int i = 0; i < 3; i++)
+        s_wants(&stage, EDL_TASK_WATCH, i);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    assert_int_equal(edl_task_due_ms(stage.task, stage.now), 1);
+    stage.now += 1;
+    s_is_late(&stage);
+
+    s_run(&stage);
+    stage.task->request.deadline_s = 5;
+    stage.now += 5000;
+    s_heard(&stage, 1, "{\"state\": \"ended\", \"exit_code\": 0, \"reason\": \"exit code 0\"}");
+    s_heard(&stage, 2, "{\"state\": \"ended\", \"exit_code\": 0, \"reason\": \"exit code 0\"}");
+    s_wants(&stage, EDL_TASK_END, 0);
+    edl_task_lost(stage.task, 0, "killed", stage.now);
+    edl_task_lost(stage.task, 1, "killed", stage.now);
+    edl_task_lost(stage.task, 2, "killed", stage.now);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    assert_string_equal(edl_task_state(stage.task), "succeeded");
+    edl_task_destroy(&stage.task);
+}
+
 static void test_refuses_config(void **state)
 {
     (void)state;
@@ -370,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_not_ready),
+        cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_refuses_config),
         cmocka_unit_test(test_deleted),
         cmocka_unit_test(test_end_is_late),
