@@ -41,6 +41,9 @@ static json_t *s_labels(const edl_task_t *task, elasticdl_type_t type)
     json_t *labels = s_selector(task, type);
     edl_task_folder(task, app);
     json_object_set_new(labels, "app", json_string(app));
+    json_object_set_new(labels, "app.kubernetes.io/name", json_string("elasticdl"));
+    json_object_set_new(labels, "app.kubernetes.io/instance", json_string(app));
+    json_object_set_new(labels, "app.kubernetes.io/component", json_string(elasticdl_type_name(type)));
     json_object_set_new(labels, "app.kubernetes.io/part-of", json_string("tutti"));
     json_object_set_new(labels, "app.kubernetes.io/managed-by", json_string("tutti-master"));
     return labels;

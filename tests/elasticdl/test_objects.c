@@ -47,6 +47,14 @@ static void test_a_set(void **state)
     s_says(set, "metadata.namespace", "lab");
     s_says(set, "metadata.labels.app", "job-7");
     s_says(set, "metadata.labels.type", "worker");
+    static const char *const recommended[][2] = {{"name", "elasticdl"}, {"instance", "job-7"}, {"component", "worker"},
+        {"part-of", "tutti"}, {"managed-by", "tutti-master"}};
+    for (size_t i = 0; i < TT_COUNT(recommended); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "app.kubernetes.io/%s", recommended[i][0]);
+        const json_t *label = json_object_get(s_at(set, "metadata.labels"), key);
+        assert_string_equal(json_string_value(label), recommended[i][1]);
+    }
     s_counts(set, "spec.replicas", 3);
     s_says(set, "spec.serviceName", "job-worker-7");
     s_says(set, "spec.podManagementPolicy", "Parallel");
