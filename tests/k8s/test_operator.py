@@ -174,8 +174,10 @@ def s_await_phase(k8s, job, phase):
     return k8s.get(f"{JOBS}/{job}")["status"]
 
 
-def s_events(k8s, job):
-    items = k8s.get(f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={job}")["items"]
+def s_events(k8s, job, kind=""):
+    """On whatever has that name, or is of that kind as well: the cluster has its own to say of a job's services."""
+    of = f",involvedObject.kind={kind}" if kind else ""
+    items = k8s.get(f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={job}{of}")["items"]
     return {(event["type"], event["reason"], event["message"]) for event in items}
 
 

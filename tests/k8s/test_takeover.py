@@ -318,7 +318,7 @@ def s_check_tfjobs(k8s, op, names, before):
     for name in names:
         status = s_tfjob(k8s, name)
         check(s_tfjob_state(k8s, name) == "Running" and status["replicaStatuses"]["Worker"].get("active") == 2, f"{name}: {status}")
-        warnings = [event for event in rig.s_events(k8s, name) if event[0] == "Warning" and event[1] != "TFJobRestarting"]
+        warnings = [event for event in rig.s_events(k8s, name, "TFJob") if event[0] == "Warning" and event[1] != "TFJobRestarting"]
         check(not warnings, f"{warnings}")
 
 
