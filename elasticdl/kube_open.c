@@ -68,9 +68,9 @@ static tt_status_t s_make_secret(edl_kube_t *self)
 /*  One for all masters that this namespace ever has: pods of tasks that go on have it. */
 static tt_status_t s_token(edl_kube_t *self)
 {
-    char *path = s_path(self, "/api/v1", "secrets/" EDL_SECRET);
     json_t *secret = NULL;
     TT_TRY(token_take(self->base.token, self->base.run_dir));
+    char *path = s_path(self, "/api/v1", "secrets/" EDL_SECRET);
     tt_status_t status = s_call(self, "GET", path, NULL, &secret);
     if (status == TT_NOT_FOUND)
         status = s_make_secret(self);

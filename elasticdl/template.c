@@ -55,6 +55,32 @@ static tt_status_t s_has_none(const look_t *self, const json_t *map, const char 
     return TT_OK;
 }
 
+/*  The next part of a path, and how long it is; "//" and "/./" part as "/" does. */
+static const char *s_part(const char *path, size_t *length)
+{
+    for (;; path += *length) {
+        path += strspn(path, "/");
+        *length = strcspn(path, "/");
+        if (*length != 1 || *path != '.')
+            return path;
+    }
+}
+
+/*  Are two names the same, or the same directory? */
+static bool s_is_same(const char *name, const char *own)
+{
+    if (*own != '/')
+        return strcmp(name, own) == 0;
+    for (size_t length, expected;; name += length, own += expected) {
+        name = s_part(name, &length);
+        own = s_part(own, &expected);
+        if (length != expected || memcmp(name, own, length) != 0)
+            return false;
+        if (!length)
+            return true;
+    }
+}
+
 /*  Nothing in the list is called so. */
 static tt_status_t s_is_free(
     const look_t *self, const json_t *holder, const char *path, const char *key, const char *const *names)
@@ -69,8 +95,10 @@ static tt_status_t s_is_free(
         snprintf(at, sizeof at, "%s[%zu].%s", path, i, key);
         if (!name)
             return s_wrong(self, at, "expected a text");
+        if (**names == '/' && strstr(name, ".."))
+            return s_wrong(self, at, "a path here has no '..'");
         for (const char *const *own = names; *own; own++)
-            if (strcmp(name, *own) == 0)
+            if (s_is_same(name, *own))
                 return s_wrong(self, at, "this one is the master's own");
     }
     return TT_OK;
@@ -143,9 +171,12 @@ static tt_status_t s_check(const look_t *self, const json_t *object)
 static tt_status_t s_take(const look_t *self, edl_templates_t *out)
 {
     const json_t *object = tt_manifest_at(self->file, self->at);
-    const char *name = parts_text(parts_object(object, "metadata"), "name", NULL);
+    const json_t *metadata = parts_object(object, "metadata");
+    const char *name = parts_text(metadata, "name", NULL);
     bool any = false;
     TT_TRY(s_check(self, object));
+    if (!name && json_object_get(metadata, "name"))
+        return s_wrong(self, "metadata.name", "expected a text");
     for (int type = 0; type < EDL_TYPES; type++) {
         if (name && strcmp(name, elasticdl_type_name((elasticdl_type_t)type)) != 0)
             continue;

@@ -146,6 +146,7 @@ static void test_what_is_refused_and_where(void **state)
     edl_templates_t out;
     check_refused("", "f.yaml:1: template: is missing");
     check_refused("template: 5\n", "f.yaml:3: template: expected a mapping");
+    check_refused("metadata: {name: 5}\n" SPEC("nodeName: x"), "f.yaml:3: metadata.name: expected a text");
     check_refused(SPEC("nodeSelektor: {}"),
         "f.yaml:5: template.spec.nodeSelektor: PodSpec has no field 'nodeSelektor'; did you mean 'nodeSelector'?");
     check_refused(AGENT("resource: {}"),
@@ -165,8 +166,14 @@ static void test_what_is_refused_and_where(void **state)
     check_refused(AGENT("image: x"), "f.yaml:6: template.spec.containers[0].image: the master says this itself");
     check_refused(AGENT("env: [{name: TF_CONFIG, value: x}]"),
         "template.spec.containers[0].env[0].name: this one is the master's own");
-    check_refused(AGENT("volumeMounts: [{name: x, mountPath: /tutti}]"),
-        "template.spec.containers[0].volumeMounts[0].mountPath: this one is the master's own");
+    static const char *const same[] = {"/tutti", "/tutti/", "//tutti", "/./tutti/.", "/tutti-token//"};
+    for (size_t i = 0; i < TT_COUNT(same); i++) {
+        char *text = tt_sprintf(AGENT("volumeMounts: [{name: x, mountPath: %s}]"), same[i]);
+        check_refused(text, "template.spec.containers[0].volumeMounts[0].mountPath: this one is the master's own");
+        free(text);
+    }
+    check_refused(AGENT("volumeMounts: [{name: x, mountPath: /data/../tutti}]"),
+        "template.spec.containers[0].volumeMounts[0].mountPath: a path here has no '..'");
     check_refused(
         "template: {metadata: {name: x}}\n", "template.metadata.name: only labels and annotations come with a pod");
     check_refused(
