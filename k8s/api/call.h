@@ -106,6 +106,8 @@ void kube_transfer_drop(kube_call_t *call);
 /*  HTTP status and Retry-After in seconds (0 = none) of an ended one. */
 int kube_transfer_code(const kube_call_t *call);
 int64_t kube_transfer_retry_after(const kube_call_t *call);
+/*  May it still go? client.c */
+bool kube_call_may(const kube_call_t *call);
 /*  Nothing of it has left us yet. */
 bool kube_transfer_waits(const kube_call_t *call);
 /*  It failed because its connection took nothing any more: the server has not seen it, not as a whole. */

@@ -86,7 +86,7 @@ __attribute__((format(printf, 2, 3))) static void s_fail(kube_call_t *call, cons
     s_finish(call, &reply);
 }
 
-static bool s_may(const kube_call_t *call)
+bool kube_call_may(const kube_call_t *call)
 {
     return !call->may || call->may(call->may_ctx);
 }
@@ -187,11 +187,25 @@ static void s_broken(kube_call_t *call, CURLcode code)
     s_fail(call, "%s", words);
 }
 
+/*  It may not go any more (kube_call_may): what the server has nothing of is held back. */
+static void s_forbade(kube_call_t *call)
+{
+    if (kube_transfer_waits(call))
+        s_hold_back(call);
+    else
+        s_fail(call, "%s %s at %s: its connection broke, and it may not go again", call->method, call->path,
+            call->client->config->server);
+}
+
 static void s_ended(tt_transfer_t *transfer, CURLcode code)
 {
     kube_call_t *call = (kube_call_t *)transfer;
     if (call->dropped)
         return; /* the pump takes it away */
+    if (code == CURLE_ABORTED_BY_CALLBACK) {
+        s_forbade(call);
+        return;
+    }
     kube_stats_attempt(call, kube_transfer_code(call));
     /* Of a refusal some words may be lost with the connection; what is meant is not. */
     const bool refused = kube_transfer_code(call) >= 400 && !call->why;
@@ -280,7 +294,7 @@ static kube_call_t *s_forbidden(const kube_client_t *self)
 {
     for (int p = 0; p < KUBE_PRIORITIES; p++)
         for (kube_call_t *call = self->lists[p].first; call; call = call->next)
-            if (!s_may(call))
+            if (!kube_call_may(call))
                 return call;
     return NULL;
 }
@@ -290,7 +304,7 @@ static void s_take_back(const kube_client_t *self)
 {
     for (size_t i = 0; i < self->slot_count; i++) {
         kube_call_t *call = self->calls[i];
-        if (call && call->state == CALL_ON_WIRE && !call->dropped && !s_may(call) && kube_transfer_waits(call))
+        if (call && call->state == CALL_ON_WIRE && !call->dropped && !kube_call_may(call) && kube_transfer_waits(call))
             s_again(call);
     }
 }
@@ -322,7 +336,7 @@ static void s_pump(void *ctx)
         self->unknown = status == TT_AGAIN;
         if (self->unknown)
             return;
-        if (!s_may(call))
+        if (!kube_call_may(call))
             s_hold_back(call);
         else if (status == TT_OK)
             s_start(call, &identity);

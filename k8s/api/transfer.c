@@ -156,6 +156,14 @@ static void s_connection(kube_call_t *call)
         SET(CURLOPT_PROXY, client->config->proxy_url);
 }
 
+/*  libcurl is about to send it: for the first time, or again by itself, over another connection, since the one that it had used before ended
+ *  without a word of an answer. */
+static int s_on_begin(void *ctx, char *theirs, char *ours, int their_port, int our_port)
+{
+    (void)theirs, (void)ours, (void)their_port, (void)our_port;
+    return kube_call_may(ctx) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
 static void s_request(kube_call_t *call)
 {
     char *url = tt_sprintf("%s%s", call->client->url, call->path);
@@ -166,6 +174,8 @@ static void s_request(kube_call_t *call)
         SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_size);
     }
     SET(CURLOPT_CUSTOMREQUEST, call->method);
+    SET(CURLOPT_PREREQFUNCTION, s_on_begin);
+    SET(CURLOPT_PREREQDATA, call);
     SET(CURLOPT_WRITEFUNCTION, s_on_data);
     SET(CURLOPT_WRITEDATA, call);
     SET(CURLOPT_HEADERFUNCTION, s_on_header);

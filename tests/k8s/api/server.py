@@ -116,6 +116,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.status(401, "Unauthorized", "Unauthorized")
 
     def do_reset(self):
+        """?key=: counted"""
+        if "key" in self.query:
+            self.count(self.query["key"])
         self.reset()
 
     def do_big(self):

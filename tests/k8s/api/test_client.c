@@ -458,6 +458,35 @@ static void test_a_thousand(void **state)
     free(good);
 }
 
+/*  A connection that was used before ends before there is a word of an answer: libcurl sends the request again, over another one, unless it may
+ *  not go any more. */
+static void test_what_libcurl_sends_again(void **state)
+{
+    fixture_t *f = *state;
+    fixture_open(f, 1);
+    for (int turn = 0; turn < 2; turn++) {
+        bool may = true;
+        got_t got = {0};
+        char path[64], count[64];
+        snprintf(path, sizeof path, "/reset?key=again-%d", turn);
+        snprintf(count, sizeof count, "/busy?times=0&key=again-%d", turn);
+        assert_int_equal(fixture_code(f, &fixture_echo, NULL), 200);
+        s_await_sent(f,
+            kube_client_send(f->client,
+                &(kube_request_t){.method = "DELETE", .path = path, .may = s_may, .may_ctx = &may}, got_reply, &got));
+        may = turn == 0;
+        fixture_wait(f, &got.calls, 1);
+        assert_int_equal(got.code, 0);
+        assert_false(got.held_back); /* of one the server has got */
+        if (turn)
+            assert_non_null(strstr(got.text, "its connection broke, and it may not go again"));
+        free(got.body);
+        got_t asked = fixture_ask(f, &(kube_request_t){.method = "GET", .path = count});
+        assert_int_equal(got_asked(asked.body), turn ? 2 : 3);
+        free(asked.body);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +501,7 @@ int main(void)
         FIXTURE_TEST(test_connections_that_break),
         FIXTURE_TEST(test_priorities),
         FIXTURE_TEST(test_what_was_not_sent_yet_is_taken_back),
+        FIXTURE_TEST(test_what_libcurl_sends_again),
         FIXTURE_TEST(test_what_may_not_go_any_more_is_held_back),
         FIXTURE_TEST(test_cancel),
         FIXTURE_TEST(test_a_thousand),
