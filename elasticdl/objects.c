@@ -199,14 +199,14 @@ tt_status_t edl_set_read(edl_found_t *out, const json_t *object)
     *out =
         (edl_found_t){.id = s_number(parts_text(labels, EDL_LABEL, "")), .end = parts_text(notes, EDL_NOTE_END, NULL)};
     out->type = strcmp(type, elasticdl_type_name(ELASTICDL_PS)) == 0 ? ELASTICDL_PS : ELASTICDL_WORKER;
-    if (!tt_when_read(&out->made_s, parts_text(metadata, "creationTimestamp", "")))
-        return tt_err(TT_DATA, "StatefulSet %.80s: it has no time at which it was made", name);
     if (out->id < 0 || strcmp(type, elasticdl_type_name(out->type)) != 0)
         return tt_err(TT_DATA, "StatefulSet %.80s: its labels are none of a task's", name);
     if (elasticdl_request_read(&out->request, parts_text(notes, EDL_NOTE_REQUEST, "")) != TT_OK)
         return tt_err_wrap(TT_DATA, "StatefulSet %.80s: annotation " EDL_NOTE_REQUEST, name);
     if (edl_set_name(expected, out->request.name, out->type, out->id) != TT_OK || strcmp(expected, name) != 0)
         return tt_err(TT_DATA, "StatefulSet %.80s: its name is not that of its task", name);
+    if (!tt_when_read(&out->made_s, parts_text(metadata, "creationTimestamp", "")))
+        return tt_err(TT_DATA, "StatefulSet %.80s: it has no time at which it was made", name);
     return TT_OK;
 }
 

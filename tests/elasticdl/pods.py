@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
 from rig import DEADLINE, TUTTI, Server, main, wait
 
@@ -95,6 +96,7 @@ class Cluster:
             name = body["metadata"]["name"]
             if name in objects:
                 return 409, {"message": f"{name} already exists", "reason": "AlreadyExists"}
+            body["metadata"]["creationTimestamp"] = s_moment(0)
             objects[name] = body
         elif name not in objects:
             return 404, {"message": f"{name} not found"}
@@ -153,6 +155,11 @@ def on_cluster(test):
             cluster.stop()
     run.__name__ = test.__name__
     return run
+
+
+def s_moment(seconds):
+    """So long from now, as an API server writes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
 
 
 def master(folder, cluster, *options):
@@ -293,6 +300,24 @@ template:
 
 
 @on_cluster
+def late_for_another_master(folder, cluster):
+    """A deadline counts from when the task was asked for, whoever is the master by then."""
+    server = master(folder, cluster)
+    create(server, "early", more="&deadline_s=7200")
+    create(server, "late", more="&deadline_s=3600")
+    for name in ("early", "late"):
+        await_state(server, name, "running")
+    assert server.end(signal.SIGKILL) != 0
+    for made in cluster.sets.values():
+        made["metadata"]["creationTimestamp"] = s_moment(-5400)
+    server = master(folder, cluster)
+    told = await_state(server, "late", "failed")
+    assert told["reason"] == "it has not ended 3600 s after it was asked for, its deadline", told
+    await_state(server, "early", "running")
+    assert server.end() == 0
+
+
+@on_cluster
 def a_template(folder, cluster):
     """What else pods get; a file that is wrong is said with its line before anything is made, and is for pods alone."""
     file = folder / "pods.yaml"
@@ -317,4 +342,4 @@ def a_template(folder, cluster):
 
 
 if __name__ == "__main__":
-    main([answers_are_lost, parameter_servers_first, somebody_elses, lost, another_master, a_template])
+    main([answers_are_lost, parameter_servers_first, somebody_elses, lost, another_master, late_for_another_master, a_template])
