@@ -42,6 +42,7 @@ typedef struct {
     size_t count, room;
     int64_t looked_ms, asked_ms; /* at Jobs, at pods */
     bool silent;                 /* the API server; said once */
+    bool put_off, put_off_said;  /* a Job that was asked for, since the last look */
 } cluster_t;
 
 static tt_status_t s_call(cluster_t *self, const char *method, const char *path, const char *body, char **answer)
@@ -60,15 +61,42 @@ static char *s_manifest(const cluster_t *self, const cluster_job_t *job, const c
     return text;
 }
 
-/*  Ask for it; that it is there already is as good. Where nobody answers, the manifest stays for another time. */
+static void s_end(pod_job_t *pod, tt_replica_phase_t phase, const char *reason)
+{
+    pod->ended = true;
+    pod->event = (tt_replica_event_t){.id = pod->id, .phase = phase, .exit_code = phase == TT_PHASE_SUCCEEDED ? 0 : -1};
+    snprintf(pod->event.reason, sizeof pod->event.reason, "%s", reason);
+}
+
+static void s_put_off(cluster_t *self)
+{
+    if (!self->put_off_said && !self->silent)
+        log_warn("%s; trying on", tt_err_text());
+    self->put_off = self->put_off_said = true;
+}
+
+/*  Ask for it; that it is there already is as good. Only what the server finds wrong with the Job itself is an end. Where nobody answers, or
+ *  credentials, a quota or the namespace are in the way, others would fare no better: the manifest stays for another time. */
 static tt_status_t s_ask(cluster_t *self, pod_job_t *pod)
 {
     const tt_status_t status = s_call(self, "POST", self->jobs, pod->manifest, NULL);
-    if (status == TT_UNAVAILABLE || status == TT_TIMEOUT)
+    if (status != TT_OK && status != TT_EXISTS && status != TT_INVALID) {
+        s_put_off(self);
         return TT_OK;
+    }
     free(pod->manifest);
     pod->manifest = NULL;
     return status == TT_EXISTS ? TT_OK : status;
+}
+
+/*  Each that the API server has not got yet. When none is put off any more, the next one is said again. */
+static void s_ask_again(cluster_t *self)
+{
+    self->put_off = false;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
+            s_end(&self->pods[i], TT_PHASE_FAILED, tt_err_text());
+    self->put_off_said = self->put_off;
 }
 
 static void s_drop(cluster_t *self, size_t i)
@@ -101,7 +129,7 @@ tt_status_t cluster_start(tt_substrate_t *base, const cluster_job_t *job, tt_rep
     pod.manifest = s_manifest(self, job, pod.name);
     const tt_status_t status = s_ask(self, &pod);
     if (status != TT_OK)
-        return tt_err_wrap(status == TT_DENIED ? TT_DENIED : TT_INVALID, "Job %s", pod.name);
+        return tt_err_wrap(TT_INVALID, "Job %s", pod.name);
     s_add(self, &pod, out);
     return TT_OK;
 }
@@ -142,13 +170,6 @@ static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms
 }
 
 /* ---- looked at --------------------------------------------------------------------------------------------------------- */
-
-static void s_end(pod_job_t *pod, tt_replica_phase_t phase, const char *reason)
-{
-    pod->ended = true;
-    pod->event = (tt_replica_event_t){.id = pod->id, .phase = phase, .exit_code = phase == TT_PHASE_SUCCEEDED ? 0 : -1};
-    snprintf(pod->event.reason, sizeof pod->event.reason, "%s", reason);
-}
 
 static pod_job_t *s_find(cluster_t *self, const char *name)
 {
@@ -210,9 +231,7 @@ static tt_status_t s_list(cluster_t *self, const char *path, void (*fn)(cluster_
 /*  Without an answer nothing is known, and nothing is concluded: pods go on. */
 static void s_look(cluster_t *self)
 {
-    for (size_t i = 0; i < self->count; i++)
-        if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
-            s_end(&self->pods[i], TT_PHASE_FAILED, tt_err_text());
+    s_ask_again(self);
     const bool silent = s_list(self, self->our_jobs, s_compare) != TT_OK;
     if (silent && !self->silent)
         log_warn("%s; trying on", tt_err_text());

@@ -39,7 +39,8 @@ typedef struct {
 /*  opts is copied. TT_USAGE: the rules; TT_NOT_FOUND, TT_CONFIG: the kubeconfig; TT_UNAVAILABLE, TT_DENIED: the API server; TT_NOT_FOUND: the claim. */
 tt_status_t cluster_new(tt_substrate_t **self_p, const cluster_opts_t *opts);
 /*  As start of the substrate, whose own is not to be used. Its event comes by poll: FAILED when the Job has, LOST when somebody has
- *  deleted it. TT_INVALID: the API server will not have it. Where the server does not answer, it is asked again by poll. */
+ *  deleted it. TT_INVALID: there is something wrong with it. Where the server does not answer, or has other reasons to refuse it (credentials, a
+ *  quota), it is asked again by poll. */
 tt_status_t cluster_start(tt_substrate_t *self, const cluster_job_t *job, tt_replica_id_t *out);
 /*  Look after an attempt that was started by an engine before us, and is not to be begun where it is not. */
 void cluster_adopt(tt_substrate_t *self, int64_t job, uint32_t attempt, tt_replica_id_t *out);

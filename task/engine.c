@@ -70,7 +70,8 @@ static tt_status_t s_choose(engine_t *self, void *ctx)
     states_priorities(all, self->list.count);
     for (size_t t = 0; t < self->list.count; t++) {
         char slot[sizeof next->child.slot];
-        if (!engine_has(self, self->list.tasks[t]) || !s_free_slot(self, self->list.tasks[t]->gpu, slot, sizeof slot))
+        if (self->list.tasks[t]->refused || !engine_has(self, self->list.tasks[t]) ||
+            !s_free_slot(self, self->list.tasks[t]->gpu, slot, sizeof slot))
             continue;
         for (size_t i = 0; i < all[t]->count; i++)
             if (all[t]->jobs[i].state == JOB_ASSIGNED && all[t]->jobs[i].priority > best &&
@@ -147,6 +148,7 @@ static tt_status_t s_start_next(engine_t *self, bool *started)
     }
     char reason[512];
     snprintf(reason, sizeof reason, "%s", tt_err_text());
+    next.task->refused = true; /* what is wrong with this one is so with its siblings, mostly: others come first */
     return engine_change(
         self, s_write_job_end, &(end_t){.child = &next.child, .code = -1, .reason = reason, .broke = true});
 }
@@ -251,17 +253,30 @@ static tt_status_t s_idle(const engine_t *self, bool *over)
         "%zu jobs wait, and there is no slot for them: 'tutti task run --cpu 1' gives them one", waiting);
 }
 
-static tt_status_t s_turn(engine_t *self, bool *over)
+/*  What can be; was a task passed by because a job of it was refused? */
+static tt_status_t s_start_all(engine_t *self, bool *refused)
 {
     bool started = true;
+    *refused = false;
+    for (size_t t = 0; t < self->list.count; t++)
+        self->list.tasks[t]->refused = false;
+    while (!self->ended_by && started)
+        TT_TRY(s_start_next(self, &started));
+    for (size_t t = 0; t < self->list.count; t++)
+        *refused |= self->list.tasks[t]->refused;
+    return TT_OK;
+}
+
+static tt_status_t s_turn(engine_t *self, bool *over)
+{
+    bool refused;
     TT_TRY(s_reap(self));
     TT_TRY(engine_change(self, NULL, NULL));
     s_stop_unwanted(self);
-    while (!self->ended_by && started)
-        TT_TRY(s_start_next(self, &started));
+    TT_TRY(s_start_all(self, &refused));
     if (self->ended_by && (self->count == 0 || self->options->cluster)) /* pods go on */
         *over = true;
-    else if (self->count == 0)
+    else if (self->count == 0 && !refused) /* else its other jobs have their turn yet */
         TT_TRY(s_idle(self, over));
     return TT_OK;
 }

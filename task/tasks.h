@@ -32,6 +32,7 @@ typedef struct {
     task_state_t was;  /* as it stands in the store */
     job_state_t *were; /* the same of the jobs      */
     job_row_t *rows;
+    bool refused; /* a start, in this turn of the engine */
 } task_t;
 
 typedef struct {

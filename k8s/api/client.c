@@ -462,6 +462,8 @@ static tt_status_t s_status(int code)
         return TT_EXISTS;
     if (code == 401 || code == 403)
         return TT_DENIED;
+    if (code == 408 || code == 429) /* it has not looked at what was asked */
+        return TT_UNAVAILABLE;
     return code / 100 == 4 ? TT_INVALID : TT_UNAVAILABLE;
 }
 

@@ -94,6 +94,6 @@ const kube_client_stats_t *kube_client_stats(const kube_client_t *self);
 const char *kube_client_host(const kube_client_t *self, size_t *size);
 
 /*  For commands and tests: run the loop until the answer is there. *body (may be NULL) is the caller's, to free.
- *  Not from within a handler. TT_NOT_FOUND 404, TT_EXISTS 409, TT_DENIED 401/403, TT_INVALID other 4xx, TT_UNAVAILABLE
- *  5xx or none. */
+ *  Not from within a handler. TT_NOT_FOUND 404, TT_EXISTS 409, TT_DENIED 401/403, TT_UNAVAILABLE 408, 429, 5xx or
+ *  none, TT_INVALID other 4xx. */
 tt_status_t kube_client_call(kube_client_t *self, const kube_request_t *request, char **body);

@@ -101,8 +101,9 @@ static void test_words(void **state)
     static const struct {
         int code;
         tt_status_t status;
-    } table[] = {{404, TT_NOT_FOUND}, {409, TT_EXISTS}, {401, TT_DENIED}, {403, TT_DENIED}, {422, TT_INVALID},
-        {400, TT_INVALID}, {410, TT_INVALID}, {500, TT_UNAVAILABLE}, {503, TT_UNAVAILABLE}};
+    } table[] = {{404, TT_NOT_FOUND}, {409, TT_EXISTS}, {401, TT_DENIED}, {403, TT_DENIED}, {408, TT_UNAVAILABLE},
+        {422, TT_INVALID}, {429, TT_UNAVAILABLE}, {400, TT_INVALID}, {410, TT_INVALID}, {500, TT_UNAVAILABLE},
+        {503, TT_UNAVAILABLE}};
     for (size_t i = 0; i < TT_COUNT(table); i++) {
         char *path = tt_sprintf("/fail?code=%d&message=no%d", table[i].code, table[i].code), *body = NULL;
         assert_int_equal(
