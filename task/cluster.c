@@ -24,6 +24,7 @@ typedef struct {
     bool seen;      /* in the list of this look            */
     bool made;      /* its pod is there                    */
     bool suspended; /* it is to have none                  */
+    bool doomed;    /* it is to go: to be deleted wherever it is seen */
     bool ended;
     char waits[64]; /* why its pod did not begin, as was said last */
     tt_replica_event_t event;
@@ -43,6 +44,7 @@ typedef struct {
     int64_t looked_ms, asked_ms; /* at Jobs, at pods */
     bool silent;                 /* the API server; said once */
     bool put_off, put_off_said;  /* a Job that was asked for, since the last look */
+    bool stays_said;             /* a Job that is to go */
 } cluster_t;
 
 static tt_status_t s_call(cluster_t *self, const char *method, const char *path, const char *body, char **answer)
@@ -151,12 +153,24 @@ static tt_status_t s_start(tt_substrate_t *base, const tt_replica_spec_t *spec, 
 
 /* ---- deleted ----------------------------------------------------------------------------------------------------------- */
 
-static void s_delete(cluster_t *self, const char *name)
+/*  Is it gone? If not, its time to live will end. */
+static bool s_delete(cluster_t *self, const char *name)
 {
     char *path = tt_sprintf("%s/%s?propagationPolicy=Background", self->jobs, name);
-    if (s_call(self, "DELETE", path, NULL, NULL) != TT_OK)
-        log_debug("Job %s stays: %s", name, tt_err_text()); /* it is gone already, or its time to live will end */
+    const tt_status_t status = s_call(self, "DELETE", path, NULL, NULL);
+    if (status != TT_OK)
+        log_debug("Job %s: %s", name, tt_err_text());
     free(path);
+    return status == TT_OK || status == TT_NOT_FOUND;
+}
+
+/*  It is not begun any more; nor is it gone before a list shows that it is, for the server may have taken what it did not answer. */
+static void s_doom(cluster_t *self, pod_job_t *pod)
+{
+    free(pod->manifest);
+    pod->manifest = NULL;
+    pod->doomed = true;
+    (void)s_delete(self, pod->name);
 }
 
 static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms)
@@ -165,7 +179,7 @@ static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms
     (void)grace_ms; /* is the pod's */
     for (size_t i = 0; i < self->count; i++)
         if (self->pods[i].id == id)
-            s_delete(self, self->pods[i].name);
+            s_doom(self, &self->pods[i]);
     return TT_OK;
 }
 
@@ -228,6 +242,20 @@ static tt_status_t s_list(cluster_t *self, const char *path, void (*fn)(cluster_
     return status;
 }
 
+/*  What is seen and was to go: that order was lost. */
+static void s_delete_again(cluster_t *self)
+{
+    bool stays = false;
+    for (size_t i = 0; i < self->count; i++) {
+        if (!self->pods[i].doomed || !self->pods[i].seen || self->pods[i].ended || s_delete(self, self->pods[i].name))
+            continue;
+        if (!stays && !self->stays_said)
+            log_warn("%s; trying on", tt_err_text());
+        stays = true;
+    }
+    self->stays_said = stays;
+}
+
 /*  Without an answer nothing is known, and nothing is concluded: pods go on. */
 static void s_look(cluster_t *self)
 {
@@ -236,6 +264,8 @@ static void s_look(cluster_t *self)
     if (silent && !self->silent)
         log_warn("%s; trying on", tt_err_text());
     self->silent = silent;
+    if (!silent)
+        s_delete_again(self);
 }
 
 /* ---- why a pod does not begin -------------------------------------------------------------------------------------------- */
@@ -330,7 +360,7 @@ static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size
         }
         events[(*count)++] = self->pods[i].event;
         if (self->pods[i].event.phase != TT_PHASE_LOST)
-            s_delete(self, self->pods[i].name); /* its log and its exit code are on the volume */
+            (void)s_delete(self, self->pods[i].name); /* its log and its exit code are on the volume */
         s_drop(self, i);
     }
     return TT_OK;

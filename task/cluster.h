@@ -1,8 +1,9 @@
 /*  cluster - jobs as Jobs (batch/v1) of a Kubernetes: a substrate of its own.
  *
  *  An attempt is one Job, whose name says the registry, the job and the attempt: asking for it twice makes one, so an engine that was killed
- *  asks again, whatever it had come to. Jobs go on when their engine ends. A volume claim is mounted at /volume, and has to hold the
- *  directory in which the tasks stand: what a job's shell leaves there, we find here.
+ *  asks again, whatever it had come to. Jobs go on when their engine ends. One that is stopped is not begun any more, is deleted wherever it
+ *  is seen, and has ended (LOST) when a list shows that it is gone. A volume claim is mounted at /volume, and has to hold the directory in
+ *  which the tasks stand: what a job's shell leaves there, we find here.
  *
  *  Threads: one. Calls to the API server block, ten seconds at most each. */
 #pragma once

@@ -6,12 +6,13 @@ import http.server
 import json
 import os
 import re
+import signal
 import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from taskrig import check, create, equal, jobs, rig, sets  # noqa: E402
+from taskrig import check, create, equal, jobs, name, ok, rig, sets, tasks  # noqa: E402
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 COMMAND = ": %IN %DATA %OUT"
@@ -91,6 +92,13 @@ def states(world, task="task"):
     return [job["status"] for job in jobs(world, task)]
 
 
+def stop(world, engine):
+    engine.send_signal(signal.SIGTERM)
+    code, _, said = world.finish(engine)
+    equal(code, 143, f"the engine's end: {said}")
+    return said
+
+
 def refused_for_now(world):
     """Too many requests, credentials that have expired, a quota: no job is broken for it, and it is said once."""
     sets(world, 3)
@@ -130,5 +138,57 @@ def alone_refused_for_good(world):
     equal((code, states(world), cluster.count("POST", "task")), (0, ["broken"] * 3, 3), f"{said}{err}")
 
 
+def killed_unheard(world):
+    """The order to delete a Job is lost: it is given again."""
+    sets(world, 2)
+    cluster = Cluster(world)
+    image(world)
+    engine = cluster.engine(world, "--cpu", "2", "--stay")
+    rig.wait_for(lambda: len(cluster.jobs) == 2, "two Jobs")
+    cluster.codes["DELETE"] = 500
+    ok(world.tutti("task", "kill", "-t", name("task")), "kill")
+    rig.wait_for(lambda: cluster.count("DELETE") >= 6, "orders to delete, and again")
+    cluster.codes["DELETE"] = GOOD
+    rig.wait_for(lambda: tasks(world)["task"]["status"] == "killed", lambda: f"the end of the task: {states(world)}")
+    equal((cluster.jobs, states(world)), ({}, ["killed"] * 2), "what is left")
+    said = stop(world, engine)
+    equal(len(re.findall("DELETE.*no, 500; trying on", said)), 1, f"what is said: {said}")
+
+
+def killed_unbegun(world):
+    """What was not begun when it is killed is not begun then; nor does it count as gone before the API server has said so."""
+    sets(world, 2)
+    cluster = Cluster(world)
+    cluster.codes["POST"] = cluster.codes["GET"] = 503
+    image(world)
+    engine = cluster.engine(world, "--cpu", "2", "--stay")
+    cluster.looks(2, "POST", "task")
+    ok(world.tutti("task", "kill", "-t", name("task")), "kill")
+    rig.wait_for(lambda: cluster.count("DELETE") >= 2, "orders to delete")
+    posts = cluster.count("POST", "task")
+    cluster.looks(2)
+    equal((cluster.count("POST", "task"), states(world)), (posts, ["kill"] * 2), "while nobody answers")
+    cluster.codes["POST"] = cluster.codes["GET"] = GOOD
+    rig.wait_for(lambda: tasks(world)["task"]["status"] == "killed", lambda: f"the end of the task: {states(world)}")
+    equal((cluster.jobs, states(world), cluster.count("POST", "task")), ({}, ["killed"] * 2, posts), "what came of it")
+    stop(world, engine)
+
+
+def killed_begun_unheard(world):
+    """A Job that the API server has made, and said that it had not; nor was it deleted. It is when it is seen."""
+    sets(world, 2)
+    cluster = Cluster(world)
+    cluster.codes, cluster.late = {"GET": 503, "POST": 503, "DELETE": 503}, True
+    image(world)
+    engine = cluster.engine(world, "--cpu", "2", "--stay")
+    rig.wait_for(lambda: len(cluster.jobs) == 2, "two Jobs")
+    ok(world.tutti("task", "kill", "-t", name("task")), "kill")
+    rig.wait_for(lambda: cluster.count("DELETE") >= 2, "orders to delete")
+    cluster.codes = {"GET": GOOD, "POST": GOOD, "DELETE": GOOD}
+    rig.wait_for(lambda: tasks(world)["task"]["status"] == "killed", lambda: f"the end of the task: {states(world)}")
+    equal((cluster.jobs, states(world)), ({}, ["killed"] * 2), "what is left")
+    stop(world, engine)
+
+
 if __name__ == "__main__":
-    rig.main(refused_for_now, refused_for_good, alone_refused_for_good)
+    rig.main(refused_for_now, refused_for_good, alone_refused_for_good, killed_unheard, killed_unbegun, killed_begun_unheard)
