@@ -1,5 +1,6 @@
 #include "task/job_object.h"
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,18 +31,37 @@ static bool s_is_resource(const char *name, bool limits)
            strspn(name, LETTERS "-._/") == strlen(name);
 }
 
+/*  Of kubernetes.io or one of its own? There no card is, and no node would ever have it. */
+static bool s_is_kubernetes(const char *name)
+{
+    static const char own[] = "kubernetes.io/";
+    const char *at = strstr(name, own);
+    return at && (at == name || at[-1] == '.');
+}
+
+/*  What has a domain is counted in wholes. */
+static tt_status_t s_amount(const char *option, const char *word, const char *name, const char *text)
+{
+    double value;
+    if (tt_quantity(&value, text) != TT_OK || value <= 0)
+        return tt_err(TT_USAGE, "--%s: '%.100s': expected an amount such as 1, 500m or 4Gi", option, word);
+    if (strchr(name, '/') && value != floor(value))
+        return tt_err(TT_USAGE, "--%s: '%.100s': expected a whole number, from 1 on", option, word);
+    return TT_OK;
+}
+
 static tt_status_t s_resource(json_t *out, const char *option, const char *word)
 {
     const bool limits = strcmp(option, "limits") == 0;
     const char *equals = strchr(word, '=');
     char name[RESOURCE_MAX];
-    double value;
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word) : 0, word);
     if (!equals || !s_is_resource(name, limits))
         return tt_err(TT_USAGE, "--%s: '%.100s': expected cpu=N, memory=N or ephemeral-storage=N%s", option, word,
             limits ? ", or a card's name in its domain, " CARD "=N" : "; cards are --limits");
-    if (tt_quantity(&value, equals + 1) != TT_OK || value <= 0)
-        return tt_err(TT_USAGE, "--%s: '%.100s': expected an amount such as 1, 500m or 4Gi", option, word);
+    if (s_is_kubernetes(name))
+        return tt_err(TT_USAGE, "--%s: '%.100s': the domain is Kubernetes' own, which has no cards", option, word);
+    TT_TRY(s_amount(option, word, name, equals + 1));
     if (json_object_get(out, name))
         return tt_err(TT_USAGE, "--%s: %s is there twice", option, name);
     json_object_set_new(out, name, json_string(equals + 1));

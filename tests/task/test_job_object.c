@@ -92,6 +92,8 @@ static void test_what_a_slot_reserves(void **state)
     check_resources(&(cluster_rules_t){.requests = ""}, false, "{'requests':{},'limits':{}}");
     check_resources(&(cluster_rules_t){.limits = "cpu=2,nvidia.com/gpu=2"}, true,
         "{'requests':{},'limits':{'cpu':'2','nvidia.com/gpu':'2'}}");
+    check_resources(&(cluster_rules_t){.limits = "example.com/bytes=1k,notkubernetes.io/x=2000m"}, false,
+        "{'requests':{'cpu':'1'},'limits':{'example.com/bytes':'1k','notkubernetes.io/x':'2000m'}}");
 }
 
 static void test_of_a_queue_it_is_suspended(void **state)
@@ -138,6 +140,11 @@ static void test_what_is_refused(void **state)
     check_refused("nvidia.com/gpu=1", NULL, "cards are --limits");
     check_refused(NULL, "gpu=1", "--limits: 'gpu=1': expected cpu=N");
     check_refused(NULL, "/gpu=1", "--limits: '/gpu=1': expected cpu=N");
+    check_refused(NULL, "nvidia.com/gpu=500m", "--limits: 'nvidia.com/gpu=500m': expected a whole number");
+    check_refused(NULL, "nvidia.com/gpu=1.5", "expected a whole number");
+    check_refused(NULL, "nvidia.com/gpu=0", "expected an amount");
+    check_refused(NULL, "kubernetes.io/gpu=1", "--limits: 'kubernetes.io/gpu=1': the domain is Kubernetes' own");
+    check_refused(NULL, "node.kubernetes.io/gpu=1", "the domain is Kubernetes' own");
     check_refused("cpu=x", NULL, "--requests: 'cpu=x': expected an amount such as 1, 500m or 4Gi");
     check_refused("cpu=0", NULL, "expected an amount");
     check_refused("cpu=-1", NULL, "expected an amount");
