@@ -70,11 +70,14 @@ static void s_end(pod_job_t *pod, tt_replica_phase_t phase, const char *reason)
     snprintf(pod->event.reason, sizeof pod->event.reason, "%s", reason);
 }
 
+/*  Said once; of a server that answers nothing at all that was said. */
 static void s_put_off(cluster_t *self)
 {
-    if (!self->put_off_said && !self->silent)
-        log_warn("%s; trying on", tt_err_text());
-    self->put_off = self->put_off_said = true;
+    self->put_off = true;
+    if (self->put_off_said || self->silent)
+        return;
+    log_warn("%s; trying on", tt_err_text());
+    self->put_off_said = true;
 }
 
 /*  Ask for it; that it is there already is as good. Only what the server finds wrong with the Job itself is an end. Where nobody answers, or
@@ -98,7 +101,7 @@ static void s_ask_again(cluster_t *self)
     for (size_t i = 0; i < self->count; i++)
         if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
             s_end(&self->pods[i], TT_PHASE_FAILED, tt_err_text());
-    self->put_off_said = self->put_off;
+    self->put_off_said &= self->put_off;
 }
 
 static void s_drop(cluster_t *self, size_t i)
@@ -264,6 +267,7 @@ static void s_look(cluster_t *self)
     if (silent && !self->silent)
         log_warn("%s; trying on", tt_err_text());
     self->silent = silent;
+    self->put_off_said &= !silent; /* what is put off after that is so for another reason */
     if (!silent)
         s_delete_again(self);
 }

@@ -115,6 +115,20 @@ def refused_for_now(world):
         equal(len(re.findall(f"POST.*no, {code}.*trying on", said)), 1, f"what is said of {code}: {said}")
 
 
+def refused_after_silence(world):
+    """A server that did not answer, and then refuses: the latter is said, too."""
+    sets(world, 2)
+    cluster = Cluster(world)
+    cluster.codes["GET"] = cluster.codes["POST"] = 503
+    image(world)
+    engine = cluster.engine(world, "--cpu", "2")
+    cluster.looks(4, "POST", "task")
+    cluster.codes.update(GET=GOOD, POST=403)
+    cluster.looks(6, "POST", "task")
+    said = stop(world, engine)
+    equal(len(re.findall("no, 403; trying on", said)), 1, f"what is said: {said}")
+
+
 def refused_for_good(world):
     """A Job that is not valid breaks its job; those of its task are not all asked for before another's have their turn."""
     sets(world, 3)
@@ -191,4 +205,4 @@ def killed_begun_unheard(world):
 
 
 if __name__ == "__main__":
-    rig.main(refused_for_now, refused_for_good, alone_refused_for_good, killed_unheard, killed_unbegun, killed_begun_unheard)
+    rig.main(refused_for_now, refused_after_silence, refused_for_good, alone_refused_for_good, killed_unheard, killed_unbegun, killed_begun_unheard)
