@@ -5,16 +5,19 @@
 #include "k8s/front/object.h"
 #include "k8s/tfjob/tfjob.h"
 
-/*  What services select by. today: by the labels of that generation. */
-static json_t *s_selector(const tfjob_t *job, const tfjob_place_t *place, bool today)
+/*  What services select by: labels of that generation. */
+static json_t *s_selector(const tfjob_t *job, const tfjob_place_t *place, tfjob_labels_t generation)
 {
+    static const struct {
+        const char *key, *value, *job, *type, *index;
+    } all[] = {[TFJOB_LABELS_OLD] = {"group-name", TFJOB_GROUP, "job-name", "replica-type", "replica-index"},
+        [TFJOB_LABELS_BETWEEN] = {"group-name", TFJOB_GROUP, "job-name", TFJOB_BETWEEN "replica-type",
+            TFJOB_BETWEEN "replica-index"},
+        [TFJOB_LABELS_TODAY] = {TFJOB_TODAY "operator-name", TFJOB_CONTROLLER, TFJOB_TODAY "job-name",
+            TFJOB_TODAY "replica-type", TFJOB_TODAY "replica-index"}};
     char *index = tt_sprintf("%d", place->index);
-    const char *type = tfjob_type_label(place->type), *name = job->meta.name;
-    json_t *labels =
-        today ? json_pack("{s:s, s:s, s:s, s:s}", TFJOB_TODAY "operator-name", TFJOB_CONTROLLER, TFJOB_TODAY "job-name",
-                    name, TFJOB_TODAY "replica-type", type, TFJOB_TODAY "replica-index", index)
-              : json_pack("{s:s, s:s, s:s, s:s}", "group-name", TFJOB_GROUP, "job-name", name, "replica-type", type,
-                    "replica-index", index);
+    json_t *labels = json_pack("{s:s, s:s, s:s, s:s}", all[generation].key, all[generation].value, all[generation].job,
+        job->meta.name, all[generation].type, tfjob_type_label(place->type), all[generation].index, index);
     free(index);
     return labels;
 }
@@ -24,16 +27,32 @@ static bool s_is_chief(const tfjob_t *job, const tfjob_place_t *place)
     return place->type == tfjob_decider(job) && place->index == job->old.chief_index;
 }
 
+static void s_add(json_t *labels, const tfjob_t *job, const tfjob_place_t *place, tfjob_labels_t generation)
+{
+    json_t *own = s_selector(job, place, generation);
+    json_object_update(labels, own);
+    json_decref(own);
+    if (s_is_chief(job, place))
+        json_object_set_new(
+            labels, generation == TFJOB_LABELS_TODAY ? TFJOB_TODAY "job-role" : "job-role", json_string("master"));
+}
+
+/*  A service of tf-operator's selects by all labels that it had for a place. */
+static void s_between(json_t *labels, const tfjob_t *job, const tfjob_place_t *place)
+{
+    s_add(labels, job, place, TFJOB_LABELS_BETWEEN);
+    json_object_set_new(labels, TFJOB_BETWEEN "job-name", json_string(job->meta.name));
+    json_object_set_new(labels, "controller-name", json_string("tf-operator"));
+}
+
 /*  Of both generations: a service that another operator made finds a pod of ours in the place of one of its own. */
 static void s_labels(json_t *labels, const tfjob_t *job, const tfjob_place_t *place)
 {
-    for (int today = 0; today <= !job->old.there; today++) {
-        json_t *own = s_selector(job, place, today);
-        json_object_update(labels, own);
-        json_decref(own);
-        if (s_is_chief(job, place))
-            json_object_set_new(labels, today ? TFJOB_TODAY "job-role" : "job-role", json_string("master"));
-    }
+    s_add(labels, job, place, TFJOB_LABELS_OLD);
+    if (!job->old.there)
+        s_add(labels, job, place, TFJOB_LABELS_TODAY);
+    if (place->labels == TFJOB_LABELS_BETWEEN)
+        s_between(labels, job, place);
     if (job->old.there)
         tfjob_old_labels(labels, job, place);
     parts_recommend(labels, "tfjob", job->meta.name, tfjob_type_label(place->type));
@@ -113,7 +132,7 @@ tt_status_t tfjob_build_pod(
 json_t *tfjob_build_service(const tfjob_t *job, const tfjob_place_t *place)
 {
     char *name = tfjob_place_name(job, place->type, place->index);
-    json_t *selector = s_selector(job, place, place->today), *labels = json_object();
+    json_t *selector = s_selector(job, place, place->labels), *labels = json_object();
     const char *port = job->old.there ? "tf-port" : TFJOB_PORT;
     json_t *ports = json_pack("[{s:s, s:i}]", "name", port, "port", (int)job->types[place->type].port);
     s_labels(labels, job, place);

@@ -21,6 +21,18 @@ static const generation_t *s_generation(const json_t *labels)
     return NULL;
 }
 
+/*  Which place it has, by the labels of type and index that there are: type TFJOB_TYPES where they name none. */
+static void s_place(const json_t *labels, const generation_t *by, uint8_t *type, int32_t *index, uint8_t *kind)
+{
+    const bool older = by == s_generations, between = older && parts_text(labels, TFJOB_BETWEEN "replica-type", NULL);
+    const bool alone = between && !parts_text(labels, by->type, NULL);
+    *type = (uint8_t)tfjob_type_find(parts_text(labels, alone ? TFJOB_BETWEEN "replica-type" : by->type, NULL));
+    *index = entry_number(labels, alone ? TFJOB_BETWEEN "replica-index" : by->index);
+    *kind = between ? TFJOB_LABELS_BETWEEN : older ? TFJOB_LABELS_OLD : TFJOB_LABELS_TODAY;
+    if (*index < 0)
+        *type = TFJOB_TYPES;
+}
+
 static int32_t s_restarts(const json_t *statuses)
 {
     int64_t sum = 0;
@@ -72,9 +84,7 @@ static void s_fill(tfjob_pod_t *self, const json_t *object, const generation_t *
     const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
     const json_t *status = json_object_get(object, "status"), *statuses = json_object_get(status, "containerStatuses");
     const int32_t restarts = entry_number(json_object_get(metadata, "annotations"), "tutti/restarts");
-    self->type = (uint8_t)tfjob_type_find(parts_text(labels, by->type, NULL));
-    self->index = entry_number(labels, by->index);
-    self->today = by != s_generations;
+    s_place(labels, by, &self->type, &self->index, &self->labels);
     self->restarts = restarts > 0 ? restarts : 0;
     self->port = s_port(json_object_get(object, "spec"));
     self->own_restarts = s_restarts(statuses) + s_restarts(json_object_get(status, "initContainerStatuses"));
@@ -108,8 +118,7 @@ static tt_status_t s_service(void **out, const json_t *object)
         return tt_err(TT_DATA, "a service without labels of a TFJob");
     tfjob_service_t loose = {0};
     TT_TRY(entry_service(&loose.as_service, object, parts_text(labels, by->job, NULL)));
-    loose.type = (uint8_t)tfjob_type_find(parts_text(labels, by->type, NULL));
-    loose.index = entry_number(labels, by->index);
+    s_place(labels, by, &loose.type, &loose.index, &loose.labels);
     *out = entry_pack_service(&loose, sizeof loose);
     return TT_OK;
 }

@@ -1,15 +1,42 @@
 /*  plan - may the job begin, what is made of it by the one planner, and that as actions on pods and services. */
 #include "k8s/tfjob/plan.h"
 #include <stdlib.h>
+#include <string.h>
 #include "common/base/mem.h"
 
 /* ---- actions --------------------------------------------------------------------------------------------------------------- */
 
-/*  A service that is to find another operator's pod selects by the labels of that. */
-static bool s_is_of_today(const planner_t *self, tfjob_type_t type, int32_t index)
+/*  A service that is to find another operator's pod selects by the labels of that ... */
+static tfjob_labels_t s_labels_of_pod(const planner_t *self, tfjob_type_t type, int32_t index)
 {
     for (size_t i = 0; i < self->view->pod_count; i++)
-        if (self->pods[i]->type == type && self->pods[i]->index == index && self->pods[i]->today)
+        if (self->pods[i]->type == type && self->pods[i]->index == index && self->pods[i]->labels != TFJOB_LABELS_OLD)
+            return (tfjob_labels_t)self->pods[i]->labels;
+    return TFJOB_LABELS_OLD;
+}
+
+static const tfjob_service_t *s_service(const planner_t *self, size_t at)
+{
+    return self->view->services[at];
+}
+
+/*  ... and a pod that another operator's service is to find has those by which that selects. */
+static tfjob_labels_t s_labels_of_service(const planner_t *self, tfjob_type_t type, int32_t index)
+{
+    for (size_t i = 0; i < self->view->service_count; i++)
+        if (s_service(self, i)->type == type && s_service(self, i)->index == index)
+            return (tfjob_labels_t)s_service(self, i)->labels;
+    return TFJOB_LABELS_OLD;
+}
+
+/*  By one of this job whose labels name no place: it is left alone, and may be what the name says. */
+static bool s_is_taken(const planner_t *self, front_do_t what, const char *name)
+{
+    for (size_t i = 0; what == FRONT_CREATE_POD && i < self->view->pod_count; i++)
+        if (self->pods[i]->type == TFJOB_TYPES && strcmp(self->pods[i]->meta.name, name) == 0)
+            return true;
+    for (size_t i = 0; what == FRONT_CREATE_SERVICE && i < self->view->service_count; i++)
+        if (s_service(self, i)->type == TFJOB_TYPES && strcmp(s_service(self, i)->meta.name, name) == 0)
             return true;
     return false;
 }
@@ -18,23 +45,29 @@ static bool s_is_of_today(const planner_t *self, tfjob_type_t type, int32_t inde
 static void s_create(planner_t *self, const tt_action_t *action, front_do_t what)
 {
     const tfjob_type_t type = (tfjob_type_t)action->group;
-    char *name = what == FRONT_CREATE_POD ? tfjob_place_name(self->job, type, action->index) : NULL;
-    tfjob_place_t *place = tt_new0(sizeof *place);
-    *place = (tfjob_place_t){.type = type,
-        .index = action->index,
-        .restarts = action->restarts,
-        .today = s_is_of_today(self, type, action->index)};
-    front_action_t *create = draft_add(&self->draft, what, name);
-    create->group = (int)type;
-    create->needs = what == FRONT_CREATE_POD ? FRONT_NEEDS_JOB : 0;
-    create->own = place;
+    const bool pod = what == FRONT_CREATE_POD;
+    char *name = tfjob_place_name(self->job, type, action->index);
+    if (!s_is_taken(self, what, name)) {
+        tfjob_place_t *place = tt_new0(sizeof *place);
+        *place = (tfjob_place_t){.type = type,
+            .index = action->index,
+            .restarts = action->restarts,
+            .labels = (pod ? s_labels_of_service : s_labels_of_pod)(self, type, action->index)};
+        front_action_t *create = draft_add(&self->draft, what, pod ? name : NULL);
+        create->group = (int)type;
+        create->needs = pod ? FRONT_NEEDS_JOB : 0;
+        create->own = place;
+    }
     free(name);
 }
 
-/*  One that failed goes for another to come; how it ended is said while it can be. */
+/*  One that failed goes for another to come; how it ended is said while it can be. One whose labels name no place stays, here as
+ *  with services: who made it meant something by them. */
 static void s_delete(planner_t *self, const tt_action_t *action)
 {
     const tfjob_pod_t *pod = self->pods[action->replica];
+    if (pod->type == TFJOB_TYPES)
+        return;
     const char *namespace_ = *pod->meta.namespace_ ? pod->meta.namespace_ : "default";
     draft_add(&self->draft, FRONT_DELETE_POD, pod->meta.name)->grace_s = action->grace_s;
     if (pod->phase == POD_FAILED && self->phase == TFJOB_PHASE_RESTARTING && pod->exit_code >= 0)
@@ -55,8 +88,8 @@ static void s_do(planner_t *self, const tt_action_t *action)
         s_delete(self, action);
         break;
     case TT_DO_UNSERVE:
-        draft_add(&self->draft, FRONT_DELETE_SERVICE,
-            ((const tfjob_service_t *)self->view->services[action->service])->meta.name);
+        if (s_service(self, action->service)->type != TFJOB_TYPES)
+            draft_add(&self->draft, FRONT_DELETE_SERVICE, s_service(self, action->service)->meta.name);
         break;
     case TT_DO_FORGET:
         draft_add(&self->draft, FRONT_DELETE_JOB, NULL);

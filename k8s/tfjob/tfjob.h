@@ -21,7 +21,10 @@
 #define TFJOB_PORT        "tfjob-port"
 /*  Labels of pods and services are of two generations: those of tf-operator ("job-name"), and with this before them those of the
  *  training operator that followed it. Ours have both, and another operator's one of them. */
-#define TFJOB_TODAY      "training.kubeflow.org/"
+#define TFJOB_TODAY "training.kubeflow.org/"
+/*  Before some of tf-operator's till its version 1.0.0: type and index, and the job's name once more. Ours have these only where a
+ *  service may select by them. */
+#define TFJOB_BETWEEN    "tf-"
 #define TFJOB_CONTROLLER "tfjob-controller"
 /*  Of pods of v1alpha1: "chief" or "other". No label, for those are a template's as well. */
 #define TFJOB_OLD_NOTE "tutti/v1alpha1"
@@ -121,10 +124,16 @@ json_t *tfjob_replica_spec(const json_t *whole, tfjob_type_t type);
 
 /* ---- pods and services -------------------------------------------------------------------------------------------------- */
 
+typedef enum {
+    TFJOB_LABELS_OLD,     /* of tf-operator, maybe beside TFJOB_TODAY's */
+    TFJOB_LABELS_BETWEEN, /* with TFJOB_BETWEEN's, maybe beside both    */
+    TFJOB_LABELS_TODAY    /* TFJOB_TODAY's alone                        */
+} tfjob_labels_t;
+
 typedef struct {
     ENTRY_IS_A_POD        /* main: container tensorflow                                  */
-        uint8_t type;     /* tfjob_type_t; TFJOB_TYPES: none's                           */
-    bool today;           /* it has TFJOB_TODAY's labels alone                           */
+        uint8_t type;     /* tfjob_type_t; TFJOB_TYPES: its labels name no place         */
+    uint8_t labels;       /* tfjob_labels_t                                              */
     bool old;             /* of a job of v1alpha1                                        */
     bool decides;         /* of those: its end is the job's                              */
     int32_t index;        /* -1 = none                                                   */
@@ -137,7 +146,8 @@ tt_status_t tfjob_pod_decode(tfjob_pod_t **out, const char *json, size_t size);
 
 typedef struct {
     ENTRY_IS_A_SERVICE
-    uint8_t type;
+    uint8_t type;   /* as a pod's */
+    uint8_t labels; /* as a pod's */
     int32_t index;
 } tfjob_service_t;
 
@@ -149,8 +159,8 @@ tt_status_t tfjob_service_decode(tfjob_service_t **out, const char *json, size_t
 typedef struct {
     tfjob_type_t type;
     int32_t index;
-    int32_t restarts; /* annotation tutti/restarts */
-    bool today;       /* a service: who is there has TFJOB_TODAY's labels alone */
+    int32_t restarts;      /* annotation tutti/restarts */
+    tfjob_labels_t labels; /* a service: of who is there; a pod: of the service that is to find it */
 } tfjob_place_t;
 
 /*  "mnist-worker-0": its pod's name and its service's. Caller frees. */

@@ -252,8 +252,14 @@ KUBEFLOW = "training.kubeflow.org/"
 
 
 def s_labels_of(generation, job, kind, index, chief):
-    """As tf-operator had them, as the training operator has them, and as its first releases had them: both."""
+    """As tf-operator had them, the last time and till version 1.0.0, as the training operator has them, and as its first releases
+    had them: both."""
     labels = {}
+    if generation == "older":
+        labels.update({"group-name": "kubeflow.org", "controller-name": "tf-operator", "job-name": job, "tf-job-name": job,
+                       "tf-replica-type": kind, "tf-replica-index": str(index)})
+        labels.update({"job-role": "master"} if chief else {})
+        return labels
     if generation != "today":
         labels.update({"group-name": "kubeflow.org", "job-name": job, "replica-type": kind, "replica-index": str(index)})
         labels.update({"job-role": "master"} if chief else {})
@@ -323,7 +329,7 @@ def s_check_tfjobs(k8s, op, names, before):
 
 
 def test_tfjobs_go_on(k8s):
-    names = ("today", "between", "old")
+    names = ("today", "between", "old", "older")
     s_kubeflows_schema(k8s)
     for name in names:
         s_left_by_kubeflow(k8s, name, name, activeDeadlineSeconds=36000)

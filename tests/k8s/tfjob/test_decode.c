@@ -230,8 +230,8 @@ static void test_a_pod_says_how_it_is(void **state)
     json_decref(object);
 }
 
-/*  The labels of one generation of Kubeflow's operators or of the other's, or of both; those of its other kinds are none. */
-static void check_labels(const char *labels, bool taken)
+/*  The labels of one generation of Kubeflow's operators or of another's, or of several; those of its other kinds are none. */
+static void check_labels(const char *labels, bool taken, tfjob_labels_t by)
 {
     tfjob_pod_t *pod = NULL;
     tfjob_service_t *service = NULL;
@@ -249,6 +249,8 @@ static void check_labels(const char *labels, bool taken)
         assert_int_equal(service->type, TFJOB_WORKER);
         assert_int_equal(pod->index, 3);
         assert_int_equal(service->index, 3);
+        assert_int_equal(pod->labels, by);
+        assert_int_equal(service->labels, by);
     }
     tt_pool_free(pod);
     tt_pool_free(service);
@@ -258,6 +260,9 @@ static void check_labels(const char *labels, bool taken)
 }
 
 #define OF_OLD "'group-name':'kubeflow.org','job-name':'mnist','replica-type':'worker','replica-index':'3'"
+#define OF_BETWEEN                                                                                          \
+    "'group-name':'kubeflow.org','controller-name':'tf-operator','job-name':'mnist','tf-job-name':'mnist'," \
+    "'tf-replica-type':'worker','tf-replica-index':'3'"
 #define OF_TODAY(controller)                                                                           \
     "'training.kubeflow.org/operator-name':'" controller "','training.kubeflow.org/job-name':'mnist'," \
     "'training.kubeflow.org/replica-type':'worker','training.kubeflow.org/replica-index':'3'"
@@ -265,13 +270,42 @@ static void check_labels(const char *labels, bool taken)
 static void test_labels_of_either_generation(void **state)
 {
     (void)state;
-    check_labels("{" OF_OLD "}", true);
-    check_labels("{" OF_TODAY("tfjob-controller") "}", true);
-    check_labels("{" OF_OLD "," OF_TODAY("tfjob-controller") "}", true);
-    check_labels("{'group-name':'mine','job-name':'no'," OF_TODAY("tfjob-controller") "}", true);
-    check_labels("{" OF_TODAY("pytorchjob-controller") "}", false);
-    check_labels("{'training.kubeflow.org/operator-name':'tfjob-controller'}", false);
-    check_labels("{'training.kubeflow.org/job-name':'mnist'}", false);
+    check_labels("{" OF_OLD "}", true, TFJOB_LABELS_OLD);
+    check_labels("{" OF_BETWEEN "}", true, TFJOB_LABELS_BETWEEN);
+    check_labels("{" OF_TODAY("tfjob-controller") "}", true, TFJOB_LABELS_TODAY);
+    check_labels("{" OF_OLD "," OF_TODAY("tfjob-controller") "}", true, TFJOB_LABELS_OLD);
+    check_labels("{" OF_OLD "," OF_BETWEEN "," OF_TODAY("tfjob-controller") "}", true, TFJOB_LABELS_BETWEEN);
+    check_labels("{'group-name':'mine','job-name':'no'," OF_TODAY("tfjob-controller") "}", true, TFJOB_LABELS_TODAY);
+    check_labels("{" OF_TODAY("pytorchjob-controller") "}", false, 0);
+    check_labels("{'training.kubeflow.org/operator-name':'tfjob-controller'}", false, 0);
+    check_labels("{'training.kubeflow.org/job-name':'mnist'}", false, 0);
+    check_labels("{'group-name':'kubeflow.org','tf-job-name':'mnist','tf-replica-type':'worker'}", false, 0);
+}
+
+/*  Of a type that we do not know, or without a number: nobody's place. */
+static void test_labels_that_name_no_place(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"", ",'replica-type':'boss','replica-index':'0'", ",'replica-type':'worker'",
+        ",'replica-type':'worker','replica-index':'first'", ",'tf-replica-type':'worker'"};
+    for (size_t i = 0; i < TT_COUNT(places); i++) {
+        tfjob_pod_t *pod = NULL;
+        tfjob_service_t *service = NULL;
+        char *object = tt_sprintf("{'metadata':{'name':'n','namespace':'ns','uid':'u','resourceVersion':'1','labels':{"
+                                  "'group-name':'kubeflow.org','job-name':'mnist'%s}}}",
+            places[i]);
+        json_t *tree = json_of(object);
+        char *text = kube_dump(tree);
+        assert_ok(tfjob_pod_decode(&pod, text, strlen(text)));
+        assert_ok(tfjob_service_decode(&service, text, strlen(text)));
+        assert_int_equal(pod->type, TFJOB_TYPES);
+        assert_int_equal(service->type, TFJOB_TYPES);
+        tt_pool_free(pod);
+        tt_pool_free(service);
+        free(text);
+        json_decref(tree);
+        free(object);
+    }
 }
 
 int main(void)
@@ -288,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_the_phase_is_of_the_conditions),
         cmocka_unit_test(test_a_pod_says_how_it_is),
         cmocka_unit_test(test_labels_of_either_generation),
+        cmocka_unit_test(test_labels_that_name_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -449,6 +449,108 @@ static void test_pods_of_the_training_operator(void **state)
     world_free(&w);
 }
 
+/*  As tf-operator labelled them till version 1.0.0. */
+static void s_as_tf_operators(const json_t *object)
+{
+    json_t *metadata = json_object_get(object, "metadata"), *old = json_object_get(metadata, "labels");
+    json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O}", "group-name", "kubeflow.org", "controller-name",
+        "tf-operator", "job-name", "mnist", "tf-job-name", "mnist", "tf-replica-type",
+        json_object_get(old, "replica-type"), "tf-replica-index", json_object_get(old, "replica-index"));
+    json_object_set_new(metadata, "labels", labels);
+    json_object_del(metadata, "annotations");
+}
+
+static json_t *s_labels_of(const json_t *object)
+{
+    return json_object_get(json_object_get(object, "metadata"), "labels");
+}
+
+static json_t *s_selector_of(const json_t *service)
+{
+    return json_object_get(json_object_get(service, "spec"), "selector");
+}
+
+static void s_found_by(const json_t *pod, const json_t *selector)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)selector, key, value)
+        assert_true(json_equal(value, json_object_get(s_labels_of(pod), key)));
+}
+
+/*  They go on; whoever comes in the place of one is found by the service that is there, which selects by all of its labels, and a
+ *  service made for one of them finds it and whoever comes after it. */
+static void test_pods_of_tf_operator(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, "{'tfReplicaSpecs':{'Worker':{'replicas':2,'restartPolicy':'ExitCode','template':T}}}");
+    for (size_t i = 0; i < w.pod_count; i++)
+        s_as_tf_operators(w.pods[i]);
+    for (size_t i = 0; i < w.service_count; i++) {
+        s_as_tf_operators(w.services[i]);
+        json_object_set(json_object_get(w.services[i], "spec"), "selector", s_labels_of(w.services[i]));
+    }
+    assert_false(world_round(&w));
+    assert_int_equal(world_count(&w, "Worker", "active"), 2);
+    world_end(&w, "mnist-worker-1", 137);
+    world_settle(&w, 20);
+    s_found_by(world_pod(&w, "mnist-worker-1"), s_selector_of(world_service(&w, "mnist-worker-1")));
+    s_run_all(&w);
+    world_settle(&w, 20);
+    world_remove_service(&w, 0);
+    world_remove_service(&w, 0);
+    world_settle(&w, 20);
+    for (int life = 0; life < 3; life++) {
+        s_found_by(world_pod(&w, "mnist-worker-0"), s_selector_of(world_service(&w, "mnist-worker-0")));
+        s_found_by(world_pod(&w, "mnist-worker-1"), s_selector_of(world_service(&w, "mnist-worker-1")));
+        world_end(&w, "mnist-worker-0", 137);
+        world_settle(&w, 20);
+        s_run_all(&w);
+        world_settle(&w, 20);
+    }
+    world_end(&w, "mnist-worker-0", 0);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Succeeded");
+    world_free(&w);
+}
+
+/*  Labels of a release that we do not know: whatever becomes of the job, they stay as they are, and nobody takes their names. */
+static void s_is_left(const char *edit, const char *last, size_t services)
+{
+    world_t w;
+    s_start(&w, PS_WORKERS);
+    json_object_set_new(s_labels_of(world_pod(&w, "mnist-ps-0")), "replica-type", json_string("boss"));
+    json_object_set_new(s_labels_of(world_service(&w, "mnist-ps-0")), "replica-type", json_string("boss"));
+    json_object_del(s_labels_of(world_pod(&w, "mnist-worker-1")), "replica-type");
+    json_object_del(s_labels_of(world_service(&w, "mnist-worker-1")), "replica-type");
+    world_settle(&w, 20);
+    assert_int_equal(w.pod_count, 3);
+    assert_string_equal(world_last(&w), "Running");
+    world_edit(&w, edit);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), last);
+    assert_int_equal(w.pod_count, 2);
+    assert_int_equal(w.service_count, services);
+    for (int i = 0; i < 2; i++) {
+        const json_t *pod = world_pod(&w, i ? "mnist-worker-1" : "mnist-ps-0");
+        assert_non_null(pod);
+        assert_null(json_object_get(json_object_get(pod, "metadata"), "deletionTimestamp"));
+    }
+    world_free(&w);
+}
+
+static void test_labels_that_nobody_knows_are_left_alone(void **state)
+{
+    (void)state;
+    s_is_left(
+        "{'runPolicy':{'suspend':true},'tfReplicaSpecs':{'PS':{'template':T},'Worker':{'replicas':2,'template':T}}}",
+        "Suspended", 3);
+    s_is_left("{'runPolicy':{'cleanPodPolicy':'All','activeDeadlineSeconds':0},'tfReplicaSpecs':{'PS':{'template':T},"
+              "'Worker':{'replicas':2,'template':T}}}",
+        "Failed", 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +570,8 @@ int main(void)
         cmocka_unit_test(test_a_refused_template_is_a_condition),
         cmocka_unit_test(test_a_policy_of_the_template_is_overruled_aloud),
         cmocka_unit_test(test_a_lost_node),
+        cmocka_unit_test(test_pods_of_tf_operator),
+        cmocka_unit_test(test_labels_that_nobody_knows_are_left_alone),
         cmocka_unit_test(test_a_pod_of_which_nothing_is_known),
         cmocka_unit_test(test_pods_of_the_training_operator),
     };
