@@ -370,6 +370,30 @@ def test_updates(k8s):
     k8s.api("DELETE", f"{V1}/x")
 
 
+def test_managed_by(k8s):
+    """Who looks after a TFJob stays the same, said or not said, with a runPolicy or without."""
+    k8s.kubectl("apply", "-k", f"{K8S}/crd/tfjob")
+    k8s.await_kind("tfjob")
+    path, name = "/apis/kubeflow.org/v1/namespaces/default/tfjobs", "kept"
+    ours, other = "kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"
+    workers = {"tfReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{"name": "tensorflow", "image": "i"}]}}}}}
+    for policy, changes in ((None, ({"managedBy": other}, {"managedBy": ours})),
+                            ({}, ({"managedBy": other},)), ({"suspend": True}, ({"managedBy": ours},)),
+                            ({"managedBy": other}, ({"managedBy": ours}, {"managedBy": None}, None))):
+        spec = {**workers, **({} if policy is None else {"runPolicy": policy})}
+        k8s.api("POST", path, {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name}, "spec": spec})
+        for change in changes:
+            try:
+                k8s.patch(f"{path}/{name}", {"spec": {"runPolicy": change}})
+                raise AssertionError(f"{policy} took {change}")
+            except cluster.ApiError as error:
+                assert "spec.runPolicy.managedBy: Forbidden: cannot be changed" in str(error), error
+        k8s.patch(f"{path}/{name}", {"spec": {"runPolicy": {"backoffLimit": 3}}})  # which is somebody else's matter
+        if policy is None:
+            k8s.patch(f"{path}/{name}", {"spec": {"runPolicy": None}})
+        k8s.api("DELETE", f"{path}/{name}")
+
+
 def create(k8s, name):
     try:
         return k8s.api("POST", V1, job(name))
@@ -536,4 +560,4 @@ def test_versions(k8s):
 
 cluster.main(test_the_schema_is_one, test_the_page_of_names, test_the_table_of_fields,
              test_deployment, test_samples, test_table, test_defaults, test_words,
-             test_status, test_scale, test_updates, test_rights, test_versions)
+             test_status, test_scale, test_updates, test_managed_by, test_rights, test_versions)
