@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "k8s/api/client.h"
 #include "k8s/front/object.h"
 #include "k8s/front/spec.h"
@@ -43,7 +44,8 @@ typedef struct {
     size_t count, room;
     int64_t looked_ms, asked_ms; /* at Jobs, at pods */
     bool silent;                 /* the API server; said once */
-    bool put_off, put_off_said;  /* a Job that was asked for, since the last look */
+    bool put_off;                /* a Job that was asked for, since the last look */
+    char put_off_words[512];     /* why, as was said last; "" = none is           */
     bool stays_said;             /* a Job that is to go */
 } cluster_t;
 
@@ -73,11 +75,13 @@ static void s_end(pod_job_t *pod, tt_replica_phase_t phase, const char *reason)
 /*  Said once; of a server that answers nothing at all that was said. */
 static void s_put_off(cluster_t *self)
 {
+    char words[sizeof self->put_off_words];
+    tt_text_copy(words, sizeof words, tt_err_text());
     self->put_off = true;
-    if (self->put_off_said || self->silent)
+    if (self->silent || strcmp(self->put_off_words, words) == 0)
         return;
-    log_warn("%s; trying on", tt_err_text());
-    self->put_off_said = true;
+    memcpy(self->put_off_words, words, sizeof words);
+    log_warn("%s; trying on", self->put_off_words);
 }
 
 /*  Ask for it; that it is there already is as good. Only what the server finds wrong with the Job itself is an end. Where nobody answers, or
@@ -101,7 +105,8 @@ static void s_ask_again(cluster_t *self)
     for (size_t i = 0; i < self->count; i++)
         if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
             s_end(&self->pods[i], TT_PHASE_FAILED, tt_err_text());
-    self->put_off_said &= self->put_off;
+    if (!self->put_off)
+        self->put_off_words[0] = '\0';
 }
 
 static void s_drop(cluster_t *self, size_t i)
@@ -267,7 +272,6 @@ static void s_look(cluster_t *self)
     if (silent && !self->silent)
         log_warn("%s; trying on", tt_err_text());
     self->silent = silent;
-    self->put_off_said &= !silent; /* what is put off after that is so for another reason */
     if (!silent)
         s_delete_again(self);
 }
