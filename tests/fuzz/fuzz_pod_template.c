@@ -11,7 +11,7 @@ static void s_check(const edl_templates_t *templates, elasticdl_type_t type)
     const edl_objects_t objects = {.namespace_ = "n", .agent_image = "a", .templates = *templates};
     const elasticdl_request_t request = {
         .strategy = ELASTICDL_PARAMETER_SERVER, .ps = 1, .workers = 1, .image = "i", .name = "job"};
-    static const edl_task_limits_t limits = {1, 1, 1, 1};
+    static const edl_task_limits_t limits = {1, 1, 1, 1, 1};
     edl_task_t *task;
     edl_task_new(&task, 7, &request, &limits, 0);
     json_t *set = edl_set(&objects, task, type), *spec = json_object_get(set, "spec");
