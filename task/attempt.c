@@ -11,18 +11,35 @@
 enum { LINE_MAX_BYTES = 1 << 20, MARK_MAX = 4200 };
 
 /*  $1: the command, $2: the file for its exit code, $3: its log. SIGTERM goes to all that the command started, and says that its
- *  end is not its own doing; then only success counts. */
-static const char s_shell[] = "exec >>\"$3\" 2>&1 || exit 74\n"
-                              "unset TT_RUN_DIR TT_ROLE TT_INDEX told\n"
-                              "/bin/sh -c \"$1\" &\n"
-                              "child=$!\n"
-                              "trap 'told=1; trap \"\" TERM; kill -TERM 0' TERM\n"
-                              "wait $child; code=$?\n"
-                              "while kill -0 $child 2>/dev/null; do wait $child; code=$?; done\n"
-                              "if [ $code = 0 ] || [ -z \"$told\" ]; then\n"
-                              "    echo $code >\"$2.new\" && mv -f \"$2.new\" \"$2\"\n"
-                              "fi\n"
-                              "exit $code\n";
+ *  end is not its own doing; then only success counts.
+ *
+ *  $4: on a cluster, the working directory. There an attempt can begin twice: a Job that its queue takes back, or whose pod makes
+ *  room or leaves with its node, is given another pod. One that had ended has ended; what another wrote is put aside, as that of
+ *  attempts is. The substrate replaces $(NAME) of the pod's own variables only: arithmetic stays what it is. */
+static const char s_shell[] =
+    "exec >>\"$3\" 2>&1 || exit 74\n"
+    "if [ -n \"$4\" ]; then\n"
+    "    [ -f \"$2\" ] && read -r code <\"$2\" && exit \"$code\"\n"
+    "    before=\n"
+    "    for entry in .[!.]* ..?* *; do\n"
+    "        if [ -e \"$entry\" ] || [ -L \"$entry\" ]; then before=1; fi\n"
+    "    done\n"
+    "    if [ -n \"$before\" ]; then\n"
+    "        while [ -e \"$4.attempt$TT_TASK_ATTEMPT.$before\" ]; do before=$((before + 1)); done\n"
+    "        mv \"$4\" \"$4.attempt$TT_TASK_ATTEMPT.$before\" && mkdir \"$4\" && cd \"$4\" || exit 74\n"
+    "    fi\n"
+    "    unset before entry\n"
+    "fi\n"
+    "unset TT_RUN_DIR TT_ROLE TT_INDEX told\n"
+    "/bin/sh -c \"$1\" &\n"
+    "child=$!\n"
+    "trap 'told=1; trap \"\" TERM; kill -TERM 0' TERM\n"
+    "wait $child; code=$?\n"
+    "while kill -0 $child 2>/dev/null; do wait $child; code=$?; done\n"
+    "if [ $code = 0 ] || [ -z \"$told\" ]; then\n"
+    "    echo $code >\"$2.new\" && mv -f \"$2.new\" \"$2\"\n"
+    "fi\n"
+    "exit $code\n";
 
 /*  The substrate replaces $(NAME) and $$ in arguments; a shell's line is to stay what it is. */
 static tt_status_t s_shield(tt_buf_t *out, const char *line)
@@ -44,7 +61,7 @@ static void s_env(tt_template_t *out, const char *name, const char *value)
 typedef struct {
     char log[PLACE_MAX], exit_file[PLACE_MAX], dir[PLACE_MAX], volume[PLACE_MAX];
     char number[16], attempt[16], et[32], eta[32], mark[48];
-    char *command[8];
+    char *command[9];
     tt_env_var_t env[16];
     tt_template_t template_;
 } start_t;
@@ -112,8 +129,8 @@ static tt_status_t s_start_line(const attempt_place_t *place, const task_t *task
     start_t *self = tt_new0(sizeof *self);
     s_paths(self, task, at, root);
     s_numbers(self, task, at);
-    char *const command[] = {
-        "/bin/sh", "-c", (char *)s_shell, "tutti-job", (char *)line, self->exit_file, self->log, NULL};
+    char *const command[] = {"/bin/sh", "-c", (char *)s_shell, "tutti-job", (char *)line, self->exit_file, self->log,
+        place->cluster ? self->dir : "", NULL};
     memcpy(self->command, command, sizeof command);
     self->template_ = (tt_template_t){.command = self->command, .working_dir = self->dir, .env = self->env};
     s_environment(self, place, task, slot);

@@ -195,12 +195,21 @@ static json_t *s_labels(const job_object_rules_t *self, const cluster_job_t *job
     return labels;
 }
 
+/*  A pod that makes room for another or leaves with its node has not failed: the Job makes one more, when that one has ended. Its shell
+ *  (task/attempt.c) begins anew. */
+static json_t *s_failures(void)
+{
+    return json_pack("{s:[{s:s, s:[{s:s, s:s}]}]}", "rules", "action", "Ignore", "onPodConditions", "type",
+        "DisruptionTarget", "status", "True");
+}
+
 json_t *job_object(const job_object_rules_t *self, const cluster_job_t *job, const char *name)
 {
     json_t *labels = s_labels(self, job),
-           *spec = json_pack("{s:i, s:I, s:I, s:{s:{s:o}, s:o}}", "backoffLimit", 0, "activeDeadlineSeconds",
-               (json_int_t)self->deadline_s, "ttlSecondsAfterFinished", (json_int_t)self->ttl_s, "template", "metadata",
-               "labels", json_deep_copy(labels), "spec", s_pod(self, job));
+           *spec = json_pack("{s:i, s:s, s:o, s:I, s:I, s:{s:{s:o}, s:o}}", "backoffLimit", 0, "podReplacementPolicy",
+               "Failed", "podFailurePolicy", s_failures(), "activeDeadlineSeconds", (json_int_t)self->deadline_s,
+               "ttlSecondsAfterFinished", (json_int_t)self->ttl_s, "template", "metadata", "labels",
+               json_deep_copy(labels), "spec", s_pod(self, job));
     if (self->queue) { /* whoever has the queue lets it begin */
         json_object_set_new(labels, KUEUE_LABEL, json_string(self->queue));
         json_object_set_new(spec, "suspend", json_true());

@@ -2,7 +2,8 @@
  *
  *      .tutti-task                whose it is; only a marked directory is ever removed
  *      <data set>                 a link to each data set that the task uses
- *      job_configId_<i>/          of job i: its working directory, and where %OUT leads; of an earlier attempt: ....attempt<n>
+ *      job_configId_<i>/          of job i: its working directory, and where %OUT leads; of an earlier attempt: ....attempt<n>,
+ *                                 of an earlier pod of one: ....attempt<n>.<k>
  *      logs/job_configId_<i>.log  what the job wrote, of all attempts
  *      logs/...-<n>.exit          the exit code of attempt n, written by its shell when it has ended
  *

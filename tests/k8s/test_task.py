@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests", "task"))
 import cluster
 import image_rig
 import images
+import parts
 from cluster import check, wait_for
 from taskrig import name
 
@@ -216,10 +217,16 @@ def test_no_room(place):
     place.k8s.kubectl("delete", "resourcequota", "none")
 
 
+def earlier(place, task):
+    """What pods before the present ones of the same attempts wrote: directories that were put aside."""
+    return sorted(entry for entry in os.listdir(os.path.join(place.folder, name(task))) if ".attempt" in entry)
+
+
 def test_queue(place):
-    """A Job of a queue begins when it is admitted, which is what Kueue does by suspend, and again when it was taken back; and what each is told of it."""
+    """A Job of a queue begins when it is admitted, which is what Kueue does by suspend, and anew when it was taken back: in a directory that holds
+    nothing, with the other beside it; and what each is told of it."""
     place.create("queued", "echo x >>%OUT; : %IN %DATA; until [ -e $VOLUME/enough ]; do sleep 0.1; done", "--containerImage", IMAGE, "--bypass")
-    begun = lambda: sum(len(place.read(name("queued"), f"job_configId_{i}", "out").split()) for i in range(4))
+    begun = lambda: sum(bool(place.read(name("queued"), f"job_configId_{i}", "out")) for i in range(4))
     admit = lambda job, suspend: place.k8s.patch(f"{JOBS}/{job['metadata']['name']}", {"spec": {"suspend": suspend}})
     engine = place.engine("--cpu", "4", "--queue", "team", "--requests", "cpu=10m", "--limits", "memory=64Mi", "--deadline", "10m", "--ttl", "2m")
     said = reason(engine)
@@ -237,10 +244,30 @@ def test_queue(place):
     admit(jobs[0], True)
     wait_for(lambda: len(place.k8s.get("/api/v1/namespaces/default/pods")["items"]) == 3, "the pod that is taken back to go")
     admit(jobs[0], False)
-    wait_for(lambda: begun() == 5, lambda: f"the one that was taken back to begin anew: {begun()}, {place.jobs('queued')}")
+    aside = wait_for(lambda: earlier(place, "queued"), lambda: f"the one that was taken back to begin anew: {place.jobs('queued')}")
+    wait_for(lambda: begun() == 4, lambda: f"it to run: {begun()}")
     open(os.path.join(place.folder, "enough"), "w", encoding="utf-8").close()
     said, _ = engine.communicate(timeout=100)
     check(engine.returncode == 0 and place.states("queued") == ["done"] * 4, said)
+    check(len(aside) == 1 and place.read(name("queued"), aside[0], "out") == "x\n" and [job["attempt"] for job in place.jobs("queued")] == [1] * 4, f"{aside}")
+    check(all(place.read(name("queued"), f"job_configId_{i}", "out") == "x\n" for i in range(4)), "each ran once in its directory")
+
+
+def test_evicted(place):
+    """A pod that leaves with its node has not failed: its job begins anew, and that costs no retry. One whose end is known has ended, whatever comes of its pod."""
+    place.create("evicted", "echo x >>%OUT; : %IN %DATA; until [ -e $VOLUME/stay ]; do sleep 0.1; done", "--containerImage", IMAGE, "--bypass", "--retries", "0")
+    engine = place.engine("--cpu", "4")
+    wait_for(lambda: all(place.read(name("evicted"), f"job_configId_{i}", "out") for i in range(4)), "four pods that run")
+    with open(os.path.join(place.folder, name("evicted"), "logs", "job_configId_0-1.exit"), "w", encoding="utf-8") as out:
+        out.write("0\n")
+    place.k8s.kubectl("drain", parts.NODE, "--pod-selector", f"app.kubernetes.io/instance={name('evicted')}")
+    place.k8s.kubectl("uncordon", parts.NODE)
+    aside = wait_for(lambda: len(earlier(place, "evicted")) == 3 and earlier(place, "evicted"), lambda: f"three to begin anew: {earlier(place, 'evicted')}, {place.jobs('evicted')}")
+    open(os.path.join(place.folder, "stay"), "w", encoding="utf-8").close()
+    said, _ = engine.communicate(timeout=100)
+    check(engine.returncode == 0 and [(job["status"], job["attempt"]) for job in place.jobs("evicted")] == [("done", 1)] * 4, f"{said}{place.jobs('evicted')}")
+    check(aside == [f"job_configId_{i}.attempt1.1" for i in (1, 2, 3)], f"{aside}")
+    check(all(place.read(name("evicted"), f"job_configId_{i}", "out") == "x\n" for i in range(4)), "each ran once in its directory")
 
 
 def test_restricted(place):
@@ -312,7 +339,7 @@ def test_refused(place):
         place.tutti("task", "run", "--claim", "volume", option, value, code=64)
 
 
-TESTS = (test_run, test_killed, test_ended, test_silent, test_waits, test_no_room, test_queue, test_sweep, test_refused, test_restricted)
+TESTS = (test_run, test_killed, test_ended, test_silent, test_waits, test_no_room, test_queue, test_evicted, test_sweep, test_refused, test_restricted)
 
 
 def main():

@@ -39,7 +39,9 @@ static void test_a_job(void **state)
     (void)state;
     assert_json(s_make(&(cluster_rules_t){0}, "user.me.x", false, 1000),
         "{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'tutti-abc-3-1','labels':{" LABELS "},'annotations':{"
-        "'tutti-task':'user.me.x'}},'spec':{'backoffLimit':0,'activeDeadlineSeconds':60,'ttlSecondsAfterFinished':90,"
+        "'tutti-task':'user.me.x'}},'spec':{'backoffLimit':0,'podReplacementPolicy':'Failed','podFailurePolicy':{'"
+        "rules':[{'action':'Ignore','onPodConditions':[{'type':'DisruptionTarget','status':'True'}]}]},'"
+        "activeDeadlineSeconds':60,'ttlSecondsAfterFinished':90,"
         "'template':{'metadata':{'labels':{" LABELS "}},'spec':{'restartPolicy':'Never','automountServiceAccountToken':"
         "false,'terminationGracePeriodSeconds':5,'securityContext':{'runAsUser':1000,'runAsGroup':7,'runAsNonRoot':"
         "true,"
