@@ -563,6 +563,7 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     coordinator_t *self = tt_new0(sizeof *self);
     self->run_dir = opts->run_dir;
     self->start_ns = opts->start_ns;
+    self->started_s = tt_process_started_s();
     self->key = opts->key;
     self->token = opts->token;
     self->alone = opts->alone;

@@ -50,6 +50,7 @@ struct coordinator {
     tt_train_cfg_t cfg;
     const tt_clock_t *clock;
     int64_t start_ns;
+    double started_s; /* of this process, since 1970; start_ns is of the run's */
     tt_loop_t *loop;
     control_t *control;
     observers_t *observers;

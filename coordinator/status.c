@@ -277,5 +277,6 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
     TT_TRY(s_usage(self, out));
     TT_TRY(s_replicas(self, out, "desired"));
     TT_TRY(s_replicas(self, out, "ready"));
-    return s_replicas(self, out, "warming");
+    TT_TRY(s_replicas(self, out, "warming"));
+    return tt_exposition_process(out, self->started_s);
 }

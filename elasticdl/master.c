@@ -6,14 +6,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/file.h"
+#include "common/base/process.h"
 #include "common/base/signals.h"
 #include "common/http/server.h"
 #include "controller/guard.h"
 #include "common/http/query.h"
+#include "elasticdl/metrics.h"
 #include "elasticdl/reply.h"
 #include "elasticdl/tasks.h"
 #define TT_LOG_COMPONENT "master"
 #include "common/base/log.h"
+
+enum { METRICS_MAX = 65536 };
 
 typedef struct {
     const elasticdl_master_opts_t *opts;
@@ -23,6 +27,7 @@ typedef struct {
     edl_place_t *place;
     edl_tasks_t *tasks;
     edl_task_limits_t limits;
+    double started_s;   /* of the process, since 1970 */
     bool stopping, now; /* now: do not wait for programs to take their leave */
     tt_asked_t asked;
 } master_t;
@@ -130,6 +135,18 @@ static tt_status_t s_logs(master_t *self, const tt_server_request_t *request)
     return TT_OK;
 }
 
+static tt_status_t s_metrics(master_t *self, const tt_server_request_t *request)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, METRICS_MAX);
+    const tt_status_t status = edl_metrics(&text, self->tasks, self->started_s);
+    if (status == TT_OK)
+        tt_server_reply(
+            self->server, request->id, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.size);
+    tt_buf_free(&text);
+    return status;
+}
+
 typedef struct {
     const char *path;
     bool orders; /* may be a POST */
@@ -142,6 +159,7 @@ static const route_t s_routes[] = {
     {"/list", false, s_list},
     {"/logs", false, s_logs},
     {"/delete", true, s_delete},
+    {"/metrics", false, s_metrics},
 };
 
 static const route_t *s_route(const char *path)
@@ -160,7 +178,8 @@ static void s_on_head(void *ctx, const tt_server_request_t *request)
     if (self->opts->token && !token_matches(self->opts->token, request->authorization))
         reply_text(self->server, request->id, 401, "send 'Authorization: Bearer TOKEN' with what --token FILE holds");
     else if (!route)
-        reply_text(self->server, request->id, 404, "there are /create, /status, /list, /logs, /delete and /healthz");
+        reply_text(
+            self->server, request->id, 404, "there are /create, /status, /list, /logs, /delete, /metrics and /healthz");
     else if (strcmp(request->method, "GET") != 0 && !(post && route->orders))
         reply_text(self->server, request->id, 405, "this is to be asked with GET");
 }
@@ -267,7 +286,7 @@ static tt_status_t s_start(master_t *self)
 
 tt_status_t elasticdl_master_run(const elasticdl_master_opts_t *opts)
 {
-    master_t self = {.opts = opts, .clock = tt_clock_or_real(opts->place.clock)};
+    master_t self = {.opts = opts, .clock = tt_clock_or_real(opts->place.clock), .started_s = tt_process_started_s()};
     tt_status_t status = s_start(&self);
     if (status == TT_OK)
         status = s_serve(&self);

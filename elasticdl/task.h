@@ -28,7 +28,13 @@ typedef enum {
     EDL_TASK_OVER
 } edl_task_step_t;
 
-typedef enum { EDL_TASK_UNDECIDED, EDL_TASK_SUCCEEDED, EDL_TASK_FAILED, EDL_TASK_DELETED } edl_task_outcome_t;
+typedef enum {
+    EDL_TASK_UNDECIDED,
+    EDL_TASK_SUCCEEDED,
+    EDL_TASK_FAILED,
+    EDL_TASK_DELETED,
+    EDL_TASK_OUTCOMES
+} edl_task_outcome_t;
 
 typedef enum {
     MEMBER_NONE,       /* not made yet                                   */

@@ -27,6 +27,7 @@ typedef struct {
     ask_t *asks; /* one a member */
     char state[16];
     bool closed; /* its place was told that it is ending */
+    bool ended;  /* its outcome was decided by a master before this one */
 } entry_t;
 
 struct tasks {
@@ -37,6 +38,7 @@ struct tasks {
     entry_t entries[ELASTICDL_TASKS_MAX];
     size_t count;
     int next_id;
+    uint64_t created, finished[EDL_TASK_OUTCOMES];
 };
 
 /* ---- the list ------------------------------------------------------------------------------------------------------------ */
@@ -91,12 +93,24 @@ size_t edl_tasks_living(const edl_tasks_t *self)
     return living;
 }
 
-static int s_members(const edl_tasks_t *self)
+static int s_running(const edl_task_t *task)
 {
-    int members = 0;
-    for (size_t i = 0; i < self->count; i++)
-        members += s_over(&self->entries[i]) ? 0 : self->entries[i].task->count;
-    return members;
+    int running = 0;
+    for (int i = 0; i < task->count; i++)
+        running += task->members[i].state == MEMBER_RUNNING;
+    return running;
+}
+
+edl_tasks_stats_t edl_tasks_stats(const edl_tasks_t *self)
+{
+    edl_tasks_stats_t out = {.created = self->created};
+    memcpy(out.finished, self->finished, sizeof out.finished);
+    for (size_t i = 0; i < self->count; i++) {
+        const entry_t *entry = &self->entries[i];
+        out.members += s_over(entry) ? 0 : entry->task->count;
+        out.running += s_over(entry) ? 0 : s_running(entry->task);
+    }
+    return out;
 }
 
 /*  And what its place keeps of it. */
@@ -130,14 +144,16 @@ tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *reque
     if (edl_tasks_living(self) >= ELASTICDL_TASKS)
         return tt_err(
             TT_UNAVAILABLE, "%d tasks are not over yet, and no more are possible: delete one", ELASTICDL_TASKS);
-    if (s_members(self) + request->workers + request->ps > ELASTICDL_AGENTS)
-        return tt_err(TT_UNAVAILABLE, "%d members run, and no more than %d are possible: delete a task",
-            s_members(self), ELASTICDL_AGENTS);
+    const int members = edl_tasks_stats(self).members;
+    if (members + request->workers + request->ps > ELASTICDL_AGENTS)
+        return tt_err(TT_UNAVAILABLE, "%d members run, and no more than %d are possible: delete a task", members,
+            ELASTICDL_AGENTS);
     if (self->place->images && !request->image[0])
         return tt_err(TT_INVALID, "img is missing: the image that the members of the task run");
     s_make_room(self);
     edl_task_new(out, self->next_id, request, self->limits, tt_now_ms(self->clock));
     s_add(self, *out);
+    self->created++;
     return TT_OK;
 }
 
@@ -151,9 +167,11 @@ void edl_tasks_adopt(
     edl_task_new(&task, id, request, self->limits, tt_now_ms(self->clock));
     task->adopted = true;
     task->begun_ms -= age_ms;
-    if (record && edl_task_restore(task, record, tt_now_ms(self->clock)) != TT_OK)
+    const bool ended = record && edl_task_restore(task, record, tt_now_ms(self->clock)) == TT_OK;
+    if (record && !ended)
         log_warn("task %s, id %d: %s; it is taken as one that goes on", request->name, id, tt_err_text());
     s_add(self, task);
+    self->entries[self->count - 1].ended = ended;
 }
 
 edl_task_t *edl_tasks_find_id(const edl_tasks_t *self, int id)
@@ -305,12 +323,14 @@ static void s_close(edl_tasks_t *self, entry_t *entry)
 
 /* ---- steps ----------------------------------------------------------------------------------------------------------------------- */
 
-static void s_say(entry_t *entry)
+static void s_say(edl_tasks_t *self, entry_t *entry)
 {
     const edl_task_t *task = entry->task;
     if (strcmp(entry->state, edl_task_state(task)) == 0)
         return;
     snprintf(entry->state, sizeof entry->state, "%s", edl_task_state(task));
+    if (s_over(entry) && !entry->ended)
+        self->finished[task->outcome]++;
     log_info("task %s, id %d: %s%s%s", task->request.name, task->id, entry->state, task->reason[0] ? ": " : "",
         task->reason);
 }
@@ -329,7 +349,7 @@ void edl_tasks_step(edl_tasks_t *self)
             s_do(self, entry, act, member);
         if (entry->task->step >= EDL_TASK_ENDING)
             s_close(self, entry);
-        s_say(entry);
+        s_say(self, entry);
     }
 }
 

@@ -28,6 +28,14 @@ void edl_tasks_end_all(edl_tasks_t *self);
 /*  Those that are not over. */
 size_t edl_tasks_living(const edl_tasks_t *self);
 
+typedef struct {
+    uint64_t created;                     /* by edl_tasks_create */
+    uint64_t finished[EDL_TASK_OUTCOMES]; /* that were not over when they came here, by what became of them */
+    int members, running;                 /* of tasks that are not over; those whose program runs */
+} edl_tasks_stats_t;
+
+edl_tasks_stats_t edl_tasks_stats(const edl_tasks_t *self);
+
 /*  Do what is due. Call it when anything came, and when edl_tasks_due_ms says. */
 void edl_tasks_step(edl_tasks_t *self);
 int64_t edl_tasks_due_ms(const edl_tasks_t *self);

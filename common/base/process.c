@@ -45,6 +45,12 @@ int64_t tt_process_start_ns(void)
     return worked < earliest ? earliest : worked > latest ? latest : worked;
 }
 
+double tt_process_started_s(void)
+{
+    const int64_t ago_ns = s_read(CLOCK_MONOTONIC) - tt_process_start_ns();
+    return (double)(s_read(CLOCK_REALTIME) - ago_ns) * 1e-9;
+}
+
 double tt_process_cpu_s(void)
 {
     return (double)s_read(CLOCK_PROCESS_CPUTIME_ID) * 1e-9;

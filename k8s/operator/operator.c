@@ -238,7 +238,7 @@ static tt_status_t s_client(operator_t *self)
     TT_TRY(kube_config_load(&self->config, &self->opts.kube));
     TT_TRY(tt_reactor_new(&self->loop, self->opts.clock));
     self->started_ms = tt_now_ms(tt_reactor_clock(self->loop));
-    self->started_s = (double)(tt_wall_ns() - tt_now_ns(tt_clock_real()) + tt_process_start_ns()) * 1e-9;
+    self->started_s = tt_process_started_s();
     return kube_client_new(&self->client, self->loop, self->config, &opts);
 }
 

@@ -40,6 +40,8 @@ static void test_start(void **state)
     const int64_t start_ns = tt_process_start_ns(), now_ns = tt_now_ns(tt_clock_real());
     assert_true(start_ns < now_ns);
     assert_true(now_ns - start_ns < INT64_C(600) * 1000000000); /* the test's own life */
+    const double ago_s = (double)tt_wall_ns() * 1e-9 - tt_process_started_s();
+    assert_true(ago_s > 0 && ago_s < 600);
 }
 
 int main(void)

@@ -4,9 +4,11 @@ know of it. So the results are the same for any number of processes and learners
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 from rig import BATCH, ENDLESS, JOB, SANITIZED, check, equal, main, steps, wait_for
@@ -218,6 +220,8 @@ def test_status_and_metrics_over_http(world):
                            f"{status['http']}/metrics"], capture_output=True, text=True, check=True).stdout
     for name in ("updates", "env_steps", "mean_reward", "std_reward", "mean_ep_length", "episodes"):
         check(f"\ntutti_eval_{name} " in text, f"tutti_eval_{name} is not in /metrics")
+    started = float(re.search(r"(?m)^process_start_time_seconds (\S+)$", text)[1])
+    check(0 < time.time() - started < 600, f"when the coordinator began: {started}")
     world.stop(process, run_dir)
 
 

@@ -314,6 +314,42 @@ def token(folder):
     assert server.end() == 0
 
 
+def metrics(server, token=None):
+    """{sample: value} of a page that Prometheus could read: every sample has its head before it."""
+    code, text = server.get("/metrics", token=token)
+    assert code == 200, text
+    types, values = {}, {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            types[line.split()[2]] = line.split()[3]
+        elif not line.startswith("#"):
+            sample, value = line.rsplit(" ", 1)
+            assert sample not in values and sample.split("{")[0] in types, line
+            values[sample] = float(value)
+    assert {name for name, kind in types.items() if kind == "counter"} == {name for name in types if name.endswith("_total")}, types
+    return values
+
+
+def watched(folder):
+    """What Prometheus reads: how many there are in which state, and what became of them."""
+    server = master(folder, SLOW)
+    before = metrics(server)
+    assert {before[f'tutti_master_tasks{{state="{state}"}}'] for state in ("starting", "running", "ending")} == {0}, before
+    assert 0 <= time.time() - before["process_start_time_seconds"] < 600 and before["process_resident_memory_bytes"] > 1 << 20, before
+    assert server.get(CREATE)[0] == 200
+    wait("two programs that run", lambda: metrics(server)["tutti_master_members_running"] == 2)
+    now = metrics(server)
+    assert now['tutti_master_tasks{state="running"}'] == now["tutti_master_tasks_created_total"] == 1 and now["tutti_master_members"] == 2, now
+    assert server.get("/delete?id=0")[0] == 200
+    wait("its end", lambda: metrics(server)['tutti_master_tasks_finished_total{outcome="deleted"}'] == 1)
+    (folder / "exec.py").write_text("raise SystemExit(3)")
+    assert submit(server, "--worker-num", 1, "--wait").returncode == 3
+    now = metrics(server)
+    assert now['tutti_master_tasks_finished_total{outcome="failed"}'] == now['tutti_master_tasks_finished_total{outcome="deleted"}'] == 1, now
+    assert now["tutti_master_tasks_created_total"] == 2 and now["tutti_master_members"] == 0, now
+    assert server.end() == 0
+
+
 def limits(folder):
     server = master(folder, SLOW)
     for _ in range(2):
@@ -328,4 +364,4 @@ def limits(folder):
 
 
 main([all_reduce, parameter_server, original_client, refused, worker_fails, late, no_program, agent_killed, deleted, another_master, stands_still, foreign,
-      master_ends, token, limits])
+      master_ends, token, watched, limits])
