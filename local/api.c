@@ -5,9 +5,10 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "local/run_dijob.h"
+#include "k8s/replicas/serve.h"
 #include "k8s/replicas/work.h"
 
-enum { ANSWER_MAX = 4 << 20, ALL_GPUS = 4096 /* one machine: all its GPUs are in one pod */ };
+enum { ALL_GPUS = 4096 /* one machine: all its GPUs are in one pod */ };
 
 /* ---- what orders are made of ---------------------------------------------------------------------------------------- */
 
@@ -29,8 +30,10 @@ static void s_declared(void *ctx, const dijob_t *job, dijob_role_t role)
         dijob_role_label(role));
 }
 
-static void s_view(run_t *run, replicas_view_t *out)
+static void s_view(void *ctx, const char *job_uid, replicas_view_t *out)
 {
+    run_t *run = ctx;
+    (void)job_uid; /* there is one job */
     *out = (replicas_view_t){.job = run_dijob(run),
         .cut = true, /* without names a pod is called by its address */
         .random = s_random,
@@ -38,12 +41,6 @@ static void s_view(run_t *run, replicas_view_t *out)
         .declared = s_declared,
         .ctx = run};
     out->pods = (const dijob_pod_t *const *)run_pods(run, &out->pod_count);
-}
-
-static void s_view_close(replicas_view_t *view)
-{
-    free((void *)(uintptr_t)view->pods);
-    view->pods = NULL;
 }
 
 /* ---- this machine as where pods are: all is done at once ------------------------------------------------------------- */
@@ -59,7 +56,7 @@ typedef struct {
 
 static void s_list(void *ctx, replicas_view_t *out)
 {
-    s_view(((asked_t *)ctx)->run, out);
+    s_view(((asked_t *)ctx)->run, NULL, out);
 }
 
 static void s_prepare(void *ctx, int needs)
@@ -117,90 +114,47 @@ static const replicas_substrate_t s_substrate = {.list = s_list,
 
 /* ---- requests ----------------------------------------------------------------------------------------------------------- */
 
-/*  The pod that a request names, if it is of this job. */
-static tt_status_t s_find(
-    const run_t *run, const replicas_view_t *view, const replicas_request_t *r, const dijob_pod_t **out)
+static bool s_is_here(const run_t *run, const char *namespace_)
 {
-    const char *name = replicas_about(r);
-    const bool here = name && r->namespace_ && strcmp(r->namespace_, run->place->namespace_) == 0;
-    const dijob_pod_t *pod = here ? replicas_find(view, name) : NULL;
-    TT_TRY(replicas_check_about(r, pod));
-    *out = pod;
-    return TT_OK;
+    return strcmp(namespace_, run->place->namespace_) == 0;
 }
 
-static json_t *s_all(const run_t *run, const replicas_view_t *view, const replicas_request_t *r)
+static const dijob_pod_t *s_each(void *ctx, const void **at)
 {
-    json_t *list = json_array();
-    const bool here = !r->namespace_ || strcmp(r->namespace_, run->place->namespace_) == 0;
-    for (size_t i = 0; here && i < view->pod_count; i++)
-        if (view->pods[i]->role == DIJOB_COORDINATOR)
-            json_array_append_new(list, replicas_of(view, view->pods[i]));
-    return list;
+    const kubelet_t *kubelet = ((run_t *)ctx)->kubelet;
+    const uintptr_t i = (uintptr_t)*at;
+    *at = (const void *)(i + 1);
+    return i < kubelet_count(kubelet) ? kubelet_pod(kubelet, i) : NULL;
 }
 
-static tt_status_t s_get(const run_t *run, const replicas_view_t *view, const replicas_request_t *r, json_t **data)
+static const dijob_pod_t *s_pod(void *ctx, const char *namespace_, const char *name)
 {
-    const dijob_pod_t *pod = NULL;
-    if (!replicas_about(r)) {
-        *data = r->name ? NULL : s_all(run, view, r);
-        return TT_OK;
-    }
-    TT_TRY(s_find(run, view, r, &pod));
-    *data = replicas_of(view, pod);
-    return TT_OK;
+    const kubelet_t *kubelet = ((run_t *)ctx)->kubelet;
+    const size_t at = s_is_here(ctx, namespace_) ? kubelet_find(kubelet, name) : kubelet_count(kubelet);
+    return at < kubelet_count(kubelet) ? kubelet_pod(kubelet, at) : NULL;
 }
 
-static tt_status_t s_v2(const run_t *run, const replicas_view_t *view, const replicas_request_t *r, json_t **data)
+static const dijob_t *s_job(void *ctx, const char *namespace_, const char *name)
 {
-    if (strcmp(r->namespace_, run->place->namespace_) != 0 || strcmp(r->name, run_name(run)) != 0)
-        return tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", r->namespace_, r->name);
-    if (r->verb == REPLICAS_GET)
-        *data = replicas_of_tasks(view); /* the others are taken and change nothing: spec.tasks counts */
-    return TT_OK;
+    return s_is_here(ctx, namespace_) && strcmp(name, run_name(ctx)) == 0 ? run_dijob(ctx) : NULL;
 }
 
 /*  Whatever came of a write, data says what has been made or removed. */
-static tt_status_t s_write(run_t *run, const dijob_pod_t *about, const replicas_request_t *r, json_t **data)
+static tt_status_t s_write(void *ctx, const replicas_request_t *request, const dijob_pod_t *about, json_t **data)
 {
+    run_t *run = ctx;
     asked_t asked = {.run = run, .data = data};
     if (run_info(run).final || run->stopping)
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", run->place->namespace_, run_name(run));
     asked.going = json_array();
-    replicas_work_begin(&asked.work, &s_substrate, &asked, r, (dijob_role_t)about->role);
+    replicas_work_begin(&asked.work, &s_substrate, &asked, request, (dijob_role_t)about->role);
     replicas_work_clear(&asked.work);
     json_decref(asked.going);
     run->dirty = true;
     return asked.status;
 }
 
-static tt_status_t s_perform(run_t *run, const replicas_request_t *r, json_t **data)
-{
-    replicas_view_t view;
-    const dijob_pod_t *about = NULL;
-    s_view(run, &view);
-    tt_status_t status = r->v2                     ? s_v2(run, &view, r, data)
-                         : r->verb == REPLICAS_GET ? s_get(run, &view, r, data)
-                                                   : s_find(run, &view, r, &about);
-    s_view_close(&view);
-    return status == TT_OK && about && r->verb != REPLICAS_GET ? s_write(run, about, r, data) : status;
-}
-
-static tt_status_t s_answer(run_t *run, const replicas_request_t *r, tt_buf_t *out, int *code)
-{
-    json_t *data = NULL;
-    const tt_status_t status = s_perform(run, r, &data);
-    if (status != TT_OK && !data) {
-        *code = replicas_refuse(out, r->verb == REPLICAS_GET ? "GET" : "POST", status);
-        return TT_OK;
-    }
-    const replicas_reply_t reply = {
-        .code = replicas_code(status), .text = status == TT_OK ? NULL : tt_err_text(), .data = data};
-    *code = reply.code;
-    const tt_status_t printed = replicas_print(out, r->verb, &reply);
-    json_decref(data);
-    return printed;
-}
+static const replicas_host_t s_host = {.view = s_view, .pod = s_pod, .job = s_job, .each = s_each, .write = s_write};
 
 static tt_status_t s_parse(const run_t *run, replicas_request_t **out, const tt_server_request_t *asked)
 {
@@ -213,15 +167,13 @@ void run_api(void *ctx, const tt_server_request_t *asked)
 {
     run_t *run = ctx;
     replicas_request_t *request = NULL;
-    tt_buf_t out;
-    int code = 200;
-    tt_buf_init(&out, ANSWER_MAX);
-    const tt_status_t status = s_parse(run, &request, asked);
-    if (status != TT_OK)
-        code = replicas_refuse(&out, asked->method, status);
-    else if (s_answer(run, request, &out, &code) != TT_OK)
-        code = 500;
+    json_t *data = NULL;
+    tt_status_t status = s_parse(run, &request, asked);
+    if (status != TT_OK) {
+        (void)replicas_answer_refused(run->server, asked->id, asked->method, status);
+        return;
+    }
+    status = replicas_serve(&s_host, run, request, &data);
+    (void)replicas_answer(run->server, asked->id, request->verb, status, data);
     replicas_request_destroy(&request);
-    tt_server_reply(run->server, asked->id, code, "application/json", tt_buf_text(&out), out.size);
-    tt_buf_free(&out);
 }

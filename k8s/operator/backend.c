@@ -7,54 +7,37 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-enum { ANSWER_MAX = 16 << 20, LOOK_MS = 100, HOLD_MS = 10000 };
+enum { LOOK_MS = 100, HOLD_MS = 10000 };
 
 /*  A request waits for three batches of writes at most, one after the other, and twice for what pods are made of. */
 _Static_assert(API_ANSWER_MS > 4 * WRITES_TURN_MS + HOLD_MS, "an answer comes after the writes it stands for");
 
-/* ---- answers ------------------------------------------------------------------------------------------------------- */
-
-static void s_answer(operator_t *op, uint64_t id, int code, tt_buf_t *body)
-{
-    operator_count_served(op, code);
-    tt_server_reply(op->api.server, id, code, "application/json", tt_buf_text(body), body->size);
-    tt_buf_free(body);
-}
+struct asked {
+    operator_t *op;
+    uint64_t id, timer;
+    char method[8];
+    replicas_request_t *request; /* NULL = a task has it */
+    int64_t until_ms;
+    asked_t *next, **link;
+};
 
 static void s_refuse(operator_t *op, uint64_t id, const char *method, tt_status_t status)
 {
-    tt_buf_t out;
-    tt_buf_init(&out, ANSWER_MAX);
-    const int code = replicas_refuse(&out, method, status);
-    s_answer(op, id, code, &out);
-}
-
-static void s_reply(operator_t *op, uint64_t id, replicas_verb_t verb, json_t *data)
-{
-    tt_buf_t out;
-    tt_buf_init(&out, ANSWER_MAX);
-    const replicas_reply_t reply = {.code = 200, .data = data};
-    int code = 200;
-    if (replicas_print(&out, verb, &reply) != TT_OK) {
-        tt_buf_clear(&out);
-        code = replicas_refuse(&out, "GET", TT_INTERNAL);
-    }
-    json_decref(data);
-    s_answer(op, id, code, &out);
+    operator_count_served(op, replicas_answer_refused(op->api.server, id, method, status));
 }
 
 /* ---- tasks --------------------------------------------------------------------------------------------------------- */
 
-/*  Takes request. */
-static task_t *s_task_new(operator_t *op, uint64_t id, replicas_request_t **request, const job_t *job)
+/*  Takes the request. */
+static task_t *s_task_new(asked_t *asked, const job_t *job)
 {
     task_t *self = tt_new0(sizeof *self);
-    self->op = op;
-    self->id = id;
-    self->request = *request;
-    *request = NULL;
+    self->op = asked->op;
+    self->id = asked->id;
+    self->request = asked->request;
+    asked->request = NULL;
     snprintf(self->job_uid, sizeof self->job_uid, "%s", job->meta.uid);
-    TT_CHAIN_ADD(&op->tasks, self);
+    TT_CHAIN_ADD(&self->op->tasks, self);
     return self;
 }
 
@@ -70,16 +53,10 @@ static void s_free(task_t *self)
 void task_end(task_t *self, tt_status_t status)
 {
     const replicas_request_t *r = self->request;
-    const replicas_reply_t reply = {.code = replicas_code(status),
-        .text = status == TT_OK ? NULL : tt_err_text(),
-        .data = replicas_data(&self->work.orders, r)};
-    tt_buf_t out;
-    tt_buf_init(&out, ANSWER_MAX);
     if (status != TT_OK)
-        log_warn("%s/%s: asked for replicas: %s", r->namespace_, self->work.job, reply.text);
-    (void)replicas_print(&out, r->verb, &reply);
-    json_decref(reply.data);
-    s_answer(self->op, self->id, reply.code, &out);
+        log_warn("%s/%s: asked for replicas: %s", r->namespace_, self->work.job, tt_err_text());
+    json_t *data = replicas_data(&self->work.orders, r);
+    operator_count_served(self->op, replicas_answer(self->op->api.server, self->id, r->verb, status, data));
     s_free(self);
 }
 
@@ -129,23 +106,12 @@ void backend_view(const operator_t *op, const char *job_uid, replicas_view_t *ou
     out->pods = (const dijob_pod_t *const *)pods;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
-
-/*  about: NULL = the tasks of the job. */
-static json_t *s_of(const operator_t *op, const char *job_uid, const dijob_pod_t *about)
-{
-    replicas_view_t view;
-    backend_view(op, job_uid, &view);
-    json_t *data = about ? replicas_of(&view, about) : replicas_of_tasks(&view);
-    free((void *)(uintptr_t)view.pods);
-    return data;
-}
-
 /* ---- who asks, about what ------------------------------------------------------------------------------------------ */
 
 /*  Is it a pod of this job? */
-static bool s_may(const operator_t *op, const char *peer, const char *job_uid)
+static bool s_may(void *ctx, const char *peer, const char *job_uid)
 {
+    const operator_t *op = ((asked_t *)ctx)->op;
     if (op->opts.open_api)
         return true;
     if (op->opts.only_job && (strcmp(peer, "127.0.0.1") == 0 || strcmp(peer, "::1") == 0)) /* our own pod */
@@ -153,68 +119,28 @@ static bool s_may(const operator_t *op, const char *peer, const char *job_uid)
     return cache_is_at(backend_kind(op), job_uid, peer);
 }
 
-static json_t *s_all(const operator_t *op, const replicas_request_t *r)
+static void s_view(void *ctx, const char *job_uid, replicas_view_t *out)
 {
-    json_t *list = json_array();
-    const void *at = NULL;
-    const dijob_pod_t *pod;
-    while ((pod = kube_store_each(backend_kind(op)->shapes[0].pods, &at)) != NULL)
-        if (pod->role == DIJOB_COORDINATOR && (!r->namespace_ || strcmp(pod->meta.namespace_, r->namespace_) == 0) &&
-            s_may(op, r->peer, pod->job_uid))
-            json_array_append_new(list, s_of(op, pod->job_uid, pod));
-    return list;
+    backend_view(((asked_t *)ctx)->op, job_uid, out);
 }
 
-/*  The pod that a request names; NULL = there is none. */
-static const dijob_pod_t *s_named(const operator_t *op, const replicas_request_t *r)
+static const dijob_pod_t *s_pod(void *ctx, const char *namespace_, const char *name)
 {
-    const char *name = replicas_about(r);
-    return name && r->namespace_ ? backend_pod(op, r->namespace_, name) : NULL;
+    return backend_pod(((asked_t *)ctx)->op, namespace_, name);
 }
 
-/*  The pod that a request is about, and its job. */
-static tt_status_t s_find(
-    const operator_t *op, const replicas_request_t *r, const dijob_pod_t **pod_out, const job_t **job_out)
+static const dijob_t *s_job(void *ctx, const char *namespace_, const char *name)
 {
-    const dijob_pod_t *pod = s_named(op, r);
-    TT_TRY(replicas_check_about(r, pod));
-    const char *namespace_ = pod->meta.namespace_;
-    const job_t *job = cache_job_by_uid(backend_kind(op), pod->job_uid);
-    if (!job)
-        return tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", namespace_, pod->job);
-    if (!s_may(op, r->peer, job->meta.uid))
-        return tt_err(TT_DENIED, "%s is no pod of DIJob %s/%s", r->peer, namespace_, pod->job);
-    *pod_out = pod;
-    *job_out = job;
-    return TT_OK;
+    const job_t *job = cache_job(backend_kind(((asked_t *)ctx)->op), namespace_, name);
+    return job ? backend_job(job) : NULL;
+}
+
+static const dijob_pod_t *s_each(void *ctx, const void **at)
+{
+    return kube_store_each(backend_kind(((asked_t *)ctx)->op)->shapes[0].pods, at);
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------ */
-
-static tt_status_t s_get(operator_t *op, const replicas_request_t *r, json_t **data)
-{
-    const dijob_pod_t *pod = NULL;
-    const job_t *job = NULL;
-    if (!replicas_about(r)) {
-        *data = r->name ? NULL : s_all(op, r); /* by the job's name: never served, never an error */
-        return TT_OK;
-    }
-    TT_TRY(s_find(op, r, &pod, &job));
-    *data = s_of(op, job->meta.uid, pod);
-    return TT_OK;
-}
-
-static tt_status_t s_v2(operator_t *op, const replicas_request_t *r, json_t **data)
-{
-    const job_t *job = cache_job(backend_kind(op), r->namespace_, r->name);
-    if (!job)
-        return tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", r->namespace_, r->name);
-    if (!s_may(op, r->peer, job->meta.uid))
-        return tt_err(TT_DENIED, "%s is no pod of DIJob %s/%s", r->peer, r->namespace_, r->name);
-    if (r->verb == REPLICAS_GET)
-        *data = s_of(op, job->meta.uid, NULL); /* the others are taken and change nothing: spec.tasks counts */
-    return TT_OK;
-}
 
 /*  A queue has admitted what the spec declares: more than that would take what is others'. */
 static tt_status_t s_may_wait(const operator_t *op, const job_t *job, const replicas_request_t *r)
@@ -232,52 +158,40 @@ static tt_status_t s_may_wait(const operator_t *op, const job_t *job, const repl
         job->meta.namespace_, job->meta.name, admission.queue, collectors ? "collector" : "learner");
 }
 
-static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
+static tt_status_t s_write(void *ctx, const replicas_request_t *request, const dijob_pod_t *about, json_t **data)
 {
-    const dijob_pod_t *pod = NULL;
-    const job_t *job = NULL;
-    TT_TRY(s_find(op, *r, &pod, &job));
+    asked_t *asked = ctx;
+    const job_t *job = cache_job_by_uid(backend_kind(asked->op), about->job_uid);
+    (void)data;
     if (backend_job(job)->deleting || dijob_phase_final(backend_job(job)->phase))
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", job->meta.namespace_, job->meta.name);
     if (backend_job(job)->suspend)
         return tt_err(TT_EXISTS, "DIJob %s/%s is suspended", job->meta.namespace_, job->meta.name);
-    TT_TRY(s_may_wait(op, job, *r));
-    task_t *task = s_task_new(op, id, r, job);
-    replicas_work_begin(&task->work, &backend_substrate, task, task->request, (dijob_role_t)pod->role);
+    TT_TRY(s_may_wait(asked->op, job, request));
+    task_t *task = s_task_new(asked, job);
+    replicas_work_begin(&task->work, &backend_substrate, task, request, (dijob_role_t)about->role);
     return TT_OK;
 }
 
+static const replicas_host_t s_host = {
+    .view = s_view, .pod = s_pod, .job = s_job, .each = s_each, .may = s_may, .write = s_write};
+
 /*  Answers, unless it fails or becomes a task, which then has the request. */
-static tt_status_t s_perform(operator_t *op, uint64_t id, replicas_request_t **r)
+static tt_status_t s_perform(asked_t *self)
 {
-    const replicas_verb_t verb = (*r)->verb;
+    operator_t *op = self->op;
     json_t *data = NULL;
-    tt_status_t status = TT_OK;
     if (atomic_load(&op->stop))
-        status = tt_err(TT_UNAVAILABLE, "this replica of the operator is about to end; try again");
-    else if (!cache_synced(op->cache))
-        status = tt_err(TT_UNAVAILABLE, "jobs and pods are still being listed; try again");
-    else if ((*r)->v2)
-        status = s_v2(op, *r, &data);
-    else if (verb == REPLICAS_GET)
-        status = s_get(op, *r, &data);
-    else
-        status = s_write(op, id, r);
-    if (status == TT_OK && *r)
-        s_reply(op, id, verb, data);
-    return status;
+        return tt_err(TT_UNAVAILABLE, "this replica of the operator is about to end; try again");
+    if (!cache_synced(op->cache))
+        return tt_err(TT_UNAVAILABLE, "jobs and pods are still being listed; try again");
+    TT_TRY(replicas_serve(&s_host, self, self->request, &data));
+    if (self->request)
+        operator_count_served(op, replicas_answer(op->api.server, self->id, self->request->verb, TT_OK, data));
+    return TT_OK;
 }
 
 /* ---- callers whose address is not known yet ------------------------------------------------------------------------ */
-
-struct asked {
-    operator_t *op;
-    uint64_t id, timer;
-    char method[8];
-    replicas_request_t *request;
-    int64_t until_ms;
-    asked_t *next, **link;
-};
 
 static void s_asked_free(asked_t *self)
 {
@@ -294,7 +208,8 @@ static bool s_early(const operator_t *op, const replicas_request_t *r)
     const dijob_pod_t *pod = NULL;
     const void *at = NULL;
     if (!r->v2) {
-        pod = s_named(op, r);
+        const char *name = replicas_about(r);
+        pod = name && r->namespace_ ? backend_pod(op, r->namespace_, name) : NULL;
         return pod && !*pod->ip && !entry_ended(&pod->as_pod);
     }
     const job_t *job = cache_job(backend_kind(op), r->namespace_, r->name);
@@ -309,7 +224,7 @@ static void s_try(void *ctx)
     asked_t *self = ctx;
     operator_t *op = self->op;
     self->timer = 0;
-    const tt_status_t status = s_perform(op, self->id, &self->request);
+    const tt_status_t status = s_perform(self);
     if (status == TT_DENIED && tt_now_ms(tt_reactor_clock(op->loop)) < self->until_ms && s_early(op, self->request)) {
         self->timer = tt_reactor_timer(op->loop, LOOK_MS, s_try, self);
         return;

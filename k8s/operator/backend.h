@@ -5,6 +5,7 @@
 #pragma once
 #include "k8s/dijob/plan.h"
 #include "k8s/operator/parts.h"
+#include "k8s/replicas/serve.h"
 #include "k8s/replicas/work.h"
 
 /*  The API is DI-orchestrator's, so it is about DIJobs, and this folder's files of that name know them. */
@@ -23,8 +24,6 @@ static inline const dijob_pod_t *backend_pod(const operator_t *op, const char *n
 {
     return kube_store_get(backend_kind(op)->shapes[0].pods, namespace_, name);
 }
-/*  cache_pods; *out is the caller's. */
-size_t backend_pods(const operator_t *op, const char *job_uid, const dijob_pod_t ***out);
 
 /*  One HTTP request under way. */
 struct task {
