@@ -6,7 +6,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "elasticdl/kube_parts.h"
-#include "k8s/api/base64.h"
+#include "common/base/base64.h"
 #include "k8s/front/object.h"
 #define TT_LOG_COMPONENT "master"
 #include "common/base/log.h"
@@ -40,7 +40,7 @@ static tt_status_t s_take_token(edl_kube_t *self, const json_t *secret)
 {
     size_t size = 0;
     const char *coded = parts_text(parts_object(secret, "data"), "token", "");
-    char *token = kube_base64_decode(coded, &size);
+    char *token = tt_base64_decode(coded, &size);
     const bool good = token && strlen(token) == size && token_is(token);
     if (good)
         snprintf(self->base.token, sizeof self->base.token, "%s", token);

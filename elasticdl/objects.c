@@ -5,7 +5,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/when.h"
-#include "k8s/api/words.h"
+#include "common/base/words.h"
 #include "k8s/front/object.h"
 
 #define AGENT_DIR EDL_AGENT_DIR
@@ -215,7 +215,7 @@ static void s_trouble(edl_pod_t *out, const json_t *status, const json_t *agent)
     parts_trouble_t trouble;
     parts_trouble(&trouble, status, agent);
     char *text = tt_sprintf("%s%s%s", trouble.why, trouble.words[0] ? ": " : "", trouble.words);
-    kube_words(out->trouble, sizeof out->trouble, text);
+    tt_words(out->trouble, sizeof out->trouble, text);
     free(text);
 }
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "k8s/api/words.h"
+#include "common/base/words.h"
 #include "k8s/front/object.h"
 
 /* ---- the last line --------------------------------------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static void s_last_line(char out[BOX_WORDS], char *text, size_t size)
         if ((unsigned char)text[i] < ' ' || text[i] == 127)
             text[i] = '?';
     text[size] = '\0';
-    kube_words(out, BOX_WORDS, text + begin);
+    tt_words(out, BOX_WORDS, text + begin);
 }
 
 void box_read_last_line(box_t *self, const char *run_dir)

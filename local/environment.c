@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "k8s/api/base64.h"
+#include "common/base/base64.h"
 #include "k8s/front/object.h"
 
 /* ---- the list -------------------------------------------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ static char *s_key(const json_t *object, const char *key)
     if (plain || !data || strcmp(parts_text(object, "kind", ""), "Secret") != 0)
         return tt_strdup(plain ? plain : data);
     size_t size;
-    char *out = kube_base64_decode(data, &size);
+    char *out = tt_base64_decode(data, &size);
     return out ? out : tt_strdup("");
 }
 

@@ -1,5 +1,5 @@
 #include "local/kubelet.h"
-#include "k8s/api/words.h"
+#include "common/base/words.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static void s_say_killed(box_t *box, const tt_replica_event_t *event, bool memor
     const char *line = box->message;
     char *text = tt_sprintf("%s%s%s%s", event->reason,
         memory ? ": out of memory, it had come to its limit" : event->why, *line ? "; its last line: " : "", line);
-    kube_words(box->message, sizeof box->message, text);
+    tt_words(box->message, sizeof box->message, text);
     free(text);
 }
 

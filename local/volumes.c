@@ -13,7 +13,7 @@
 #include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/job/job.h"
-#include "k8s/api/base64.h"
+#include "common/base/base64.h"
 #include "k8s/front/object.h"
 
 typedef struct {
@@ -133,7 +133,7 @@ static tt_status_t s_write_file(const shown_t *self, const char *name, const voi
 static tt_status_t s_write_base64(const shown_t *self, const char *name, const char *text, mode_t mode)
 {
     size_t size;
-    char *data = kube_base64_decode(text, &size);
+    char *data = tt_base64_decode(text, &size);
     if (!data)
         return tt_err(TT_INVALID, "data of %s is not base64", name);
     const tt_status_t status = s_write_file(self, name, data, size, mode);

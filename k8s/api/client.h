@@ -8,7 +8,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
-#include "k8s/api/buckets.h"
+#include "common/http/buckets.h"
 #include "k8s/api/kubeconfig.h"
 #include "common/http/reactor.h"
 
@@ -86,7 +86,7 @@ typedef struct {
     } answers[KUBE_STATS_ANSWERS]; /* the last takes what has no place: method "other", code 0 */
     struct {
         char verb[8];           /* "" = not used                                                        */
-        tt_histogram_t seconds; /* kube_buckets_request: from the asking to the answer; no watches */
+        tt_histogram_t seconds; /* tt_buckets_request: from the asking to the answer; no watches */
     } durations[KUBE_STATS_VERBS];
 } kube_client_stats_t;
 const kube_client_stats_t *kube_client_stats(const kube_client_t *self);

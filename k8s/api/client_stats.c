@@ -34,7 +34,7 @@ void kube_stats_call(kube_call_t *call)
         i++;
     snprintf(stats->durations[i].verb, sizeof stats->durations[i].verb, "%s",
         i < KUBE_STATS_VERBS - 1 ? call->method : "other");
-    tt_histogram_observe(&stats->durations[i].seconds, &kube_buckets_request, (double)ns / 1e9);
+    tt_histogram_observe(&stats->durations[i].seconds, &tt_buckets_request, (double)ns / 1e9);
 }
 
 const kube_client_stats_t *kube_client_stats(const kube_client_t *self)

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include "common/base/mem.h"
 #include "common/base/when.h"
-#include "k8s/api/base64.h"
+#include "common/base/base64.h"
 #include "k8s/api/exec.h"
 
 /* ---- in ---------------------------------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static json_t *s_cluster(const kube_config_t *config)
     if (config->insecure)
         json_object_set_new(cluster, "insecure-skip-tls-verify", json_true());
     if (config->ca_pem) {
-        char *data = kube_base64_encode(config->ca_pem, strlen(config->ca_pem));
+        char *data = tt_base64_encode(config->ca_pem, strlen(config->ca_pem));
         s_set(cluster, "certificate-authority-data", data);
         free(data);
     }

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
-#include "k8s/api/base64.h"
+#include "common/base/base64.h"
 #include "k8s/api/kubeconfig_parts.h"
 
 enum { PEM_MAX = 1 << 20, ARGS_MAX = 256 };
@@ -103,7 +103,7 @@ static tt_status_t s_pem(const found_t *at, const char *key, char **out)
         status = tt_yaml_text(at->file, at->node, key, &path);
     if (status == TT_OK && data) {
         size_t size = 0;
-        char *pem = kube_base64_decode(data, &size);
+        char *pem = tt_base64_decode(data, &size);
         if (pem && strlen(pem) == size && strstr(pem, "-----BEGIN "))
             *out = pem;
         else {

@@ -1,6 +1,6 @@
 #define TT_LOG_COMPONENT "kube"
 #include "k8s/api/recorder.h"
-#include "k8s/api/words.h"
+#include "common/base/words.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <sodium.h>
@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 #include "common/base/when.h"
-#include "k8s/api/dict.h"
+#include "common/base/dict.h"
 
 enum {
     SAME_MS = 600000,    /* an event that comes again within this time is the same one       */
@@ -66,7 +66,7 @@ struct kube_recorder {
     kube_client_t *client;
     tt_reactor_t *loop;
     char *component;
-    kube_dict_t events, groups, purses;
+    tt_dict_t events, groups, purses;
     event_t *first, **last; /* those that wait to be told */
     int telling;
 };
@@ -133,12 +133,12 @@ void kube_recorder_destroy(kube_recorder_t **self_p)
     kube_recorder_t *self = *self_p;
     if (!self)
         return;
-    kube_dict_filter(&self->events, s_drop_event, NULL);
-    kube_dict_filter(&self->groups, s_drop_any, NULL);
-    kube_dict_filter(&self->purses, s_drop_any, NULL);
-    kube_dict_free(&self->events);
-    kube_dict_free(&self->groups);
-    kube_dict_free(&self->purses);
+    tt_dict_filter(&self->events, s_drop_event, NULL);
+    tt_dict_filter(&self->groups, s_drop_any, NULL);
+    tt_dict_filter(&self->purses, s_drop_any, NULL);
+    tt_dict_free(&self->events);
+    tt_dict_free(&self->groups);
+    tt_dict_free(&self->purses);
     free(self->component);
     free(self);
     *self_p = NULL;
@@ -152,7 +152,7 @@ static int s_drop_untold(void *ctx, void *value)
 
 void kube_recorder_forget(kube_recorder_t *self)
 {
-    kube_dict_filter(&self->events, s_drop_untold, NULL);
+    tt_dict_filter(&self->events, s_drop_untold, NULL);
 }
 
 /* ---- forgetting --------------------------------------------------------------------------------------------------- */
@@ -179,13 +179,13 @@ static int s_drop_full_purse(void *ctx, void *value)
 }
 
 /*  Make room for one more: first of what tells nothing any more, then of all. False: everything is under way. */
-static bool s_room(kube_dict_t *dict, int (*drop)(void *ctx, void *value), int64_t old_ms)
+static bool s_room(tt_dict_t *dict, int (*drop)(void *ctx, void *value), int64_t old_ms)
 {
     int64_t all = INT64_MAX;
     if (dict->count >= REMEMBERED)
-        kube_dict_filter(dict, drop, &old_ms);
+        tt_dict_filter(dict, drop, &old_ms);
     if (dict->count >= REMEMBERED)
-        kube_dict_filter(dict, drop, &all);
+        tt_dict_filter(dict, drop, &all);
     return dict->count < REMEMBERED;
 }
 
@@ -256,7 +256,7 @@ static void s_failed(event_t *event, const kube_reply_t *reply)
 static void s_told(kube_recorder_t *self, event_t *event, const kube_reply_t *reply)
 {
     if (reply->code == 404 && event->made) { /* somebody removed it: what comes next is a new one */
-        kube_dict_remove(&self->events, event->key);
+        tt_dict_remove(&self->events, event->key);
         s_free_event(event);
         return;
     }
@@ -364,11 +364,11 @@ static void s_tell(void *ctx)
 static bool s_spend(kube_recorder_t *self, const char *object)
 {
     const int64_t now_ms = s_now_ms(self);
-    purse_t *purse = kube_dict_get(&self->purses, object);
+    purse_t *purse = tt_dict_get(&self->purses, object);
     if (!purse) {
         (void)s_room(&self->purses, s_drop_full_purse, now_ms);
         purse = tt_new0(sizeof *purse);
-        kube_dict_set(&self->purses, object, purse);
+        tt_dict_set(&self->purses, object, purse);
     }
     const int64_t full_ms = (purse->full_ms > now_ms ? purse->full_ms : now_ms) + SPEND_MS;
     if (full_ms - now_ms > (int64_t)BURST * SPEND_MS)
@@ -381,12 +381,12 @@ static bool s_spend(kube_recorder_t *self, const char *object)
 static bool s_combined(kube_recorder_t *self, const char *key, const char *message)
 {
     const int64_t now_ms = s_now_ms(self);
-    const uint32_t hash = kube_hash(message, strlen(message));
-    group_t *group = kube_dict_get(&self->groups, key);
+    const uint32_t hash = tt_dict_hash(message, strlen(message));
+    group_t *group = tt_dict_get(&self->groups, key);
     if (!group) {
         (void)s_room(&self->groups, s_drop_old_group, now_ms - SAME_MS);
         group = tt_new0(sizeof *group);
-        kube_dict_set(&self->groups, key, group);
+        tt_dict_set(&self->groups, key, group);
     }
     if (now_ms - group->last_ms >= SAME_MS)
         group->count = 0;
@@ -411,16 +411,16 @@ static event_t *s_event(kube_recorder_t *self, const char *key, uint64_t version
     event->version = version;
     event->first_s = s_wall_s();
     randombytes_buf(&event->random, sizeof event->random);
-    event->key = kube_dict_set(&self->events, key, event);
+    event->key = tt_dict_set(&self->events, key, event);
     return event;
 }
 
 static event_t *s_known(kube_recorder_t *self, const char *key)
 {
-    event_t *event = kube_dict_get(&self->events, key);
+    event_t *event = tt_dict_get(&self->events, key);
     if (!event || s_now_ms(self) - event->last_ms < SAME_MS)
         return event;
-    kube_dict_remove(&self->events, key);
+    tt_dict_remove(&self->events, key);
     s_free_event(event);
     return NULL;
 }
@@ -428,7 +428,7 @@ static event_t *s_known(kube_recorder_t *self, const char *key)
 static char *s_combined_text(const char *message)
 {
     char *text = tt_sprintf("(combined from similar events): %s", message), words[KUBE_EVENT_WORDS + 1];
-    kube_words(words, sizeof words, text);
+    tt_words(words, sizeof words, text);
     free(text);
     return tt_strdup(words);
 }
@@ -469,7 +469,7 @@ void kube_recorder_event(
     const int size = vasprintf(&words, fmt, args);
     TT_CHECK(size >= 0);
     va_end(args);
-    kube_words(message, sizeof message, words);
+    tt_words(message, sizeof message, words);
     free(words);
     char *object = tt_sprintf("%s\n%s\n%s\n%s\n%s", about->api_version, about->kind, s_or_empty(about->namespace_),
         about->name, s_or_empty(about->uid));

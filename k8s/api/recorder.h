@@ -7,6 +7,8 @@
 #pragma once
 #include "k8s/api/client.h"
 
+enum { KUBE_EVENT_WORDS = 1024 }; /* bytes of an event's message, without the end */
+
 typedef struct kube_recorder kube_recorder_t; /* opaque */
 
 typedef struct {

@@ -7,7 +7,7 @@
  *    3. What we know to be gone before the watch has shown it (by kube_store_gone, by a successor of its name) stays gone
  *       though the watch shows how it came. */
 #include "common/base/mem.h"
-#include "k8s/api/dict.h"
+#include "common/base/dict.h"
 #include "k8s/api/store_fill.h"
 #include <jansson.h>
 #include <stdlib.h>
@@ -40,9 +40,9 @@ struct kube_store {
     uint32_t count, used, room, free;
     uint32_t *by_name, *by_uid, *by_index[KUBE_INDEXES]; /* heads of buckets, mask + 1 each */
     uint32_t mask;
-    uint32_t lists;     /* begun so far                                        */
-    uint64_t version;   /* what list and watch have shown                      */
-    kube_dict_t graves; /* uid of what is gone and the watch may not have shown -> lists then, as (uintptr_t) + 1 */
+    uint32_t lists;   /* begun so far                                        */
+    uint64_t version; /* what list and watch have shown                      */
+    tt_dict_t graves; /* uid of what is gone and the watch may not have shown -> lists then, as (uintptr_t) + 1 */
 };
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static kube_meta_t *s_meta(void *entry)
 
 static uint32_t s_name_hash(const char *namespace_, const char *name)
 {
-    return kube_hash(namespace_, strlen(namespace_)) * 31 + kube_hash(name, strlen(name));
+    return tt_dict_hash(namespace_, strlen(namespace_)) * 31 + tt_dict_hash(name, strlen(name));
 }
 
 static uint32_t *s_buckets(uint32_t count)
@@ -93,7 +93,7 @@ static void s_link_keys(kube_store_t *self, uint32_t slot)
     slot_t *at = &self->slots[slot];
     const char *uid = s_meta(at->entry)->uid;
     uint32_t *name = &self->by_name[at->name_hash & self->mask];
-    uint32_t *head = &self->by_uid[kube_hash(uid, strlen(uid)) & self->mask];
+    uint32_t *head = &self->by_uid[tt_dict_hash(uid, strlen(uid)) & self->mask];
     at->next_name = *name;
     at->next_uid = *head;
     *name = *head = slot;
@@ -106,7 +106,7 @@ static void s_unlink_keys(kube_store_t *self, uint32_t slot)
     while (*at != slot)
         at = &self->slots[*at].next_name;
     *at = self->slots[slot].next_name;
-    at = &self->by_uid[kube_hash(uid, strlen(uid)) & self->mask];
+    at = &self->by_uid[tt_dict_hash(uid, strlen(uid)) & self->mask];
     while (*at != slot)
         at = &self->slots[*at].next_uid;
     *at = self->slots[slot].next_uid;
@@ -125,7 +125,7 @@ static void s_link(kube_store_t *self, uint32_t slot)
         link_t *link = &self->links[slot * self->indexes + i];
         link->previous = OUT;
         if (key) {
-            link->hash = kube_hash(key, strlen(key));
+            link->hash = tt_dict_hash(key, strlen(key));
             s_link_index(self, slot, i);
         }
     }
@@ -214,7 +214,7 @@ void kube_store_destroy(kube_store_t **self_p)
         if (self->slots[slot].entry)
             self->ops.destroy(self->slots[slot].entry);
     s_free_tables(self);
-    kube_dict_free(&self->graves);
+    tt_dict_free(&self->graves);
     free(self->slots);
     free(self->links);
     free(self);
@@ -247,7 +247,7 @@ void *kube_store_get(const kube_store_t *self, const char *namespace_, const cha
 
 void *kube_store_by_uid(const kube_store_t *self, const char *uid)
 {
-    for (uint32_t at = self->by_uid[kube_hash(uid, strlen(uid)) & self->mask]; at != NONE;
+    for (uint32_t at = self->by_uid[tt_dict_hash(uid, strlen(uid)) & self->mask]; at != NONE;
          at = self->slots[at].next_uid)
         if (strcmp(s_meta(self->slots[at].entry)->uid, uid) == 0)
             return self->slots[at].entry;
@@ -258,7 +258,7 @@ void *kube_store_next(const kube_store_t *self, int index, const char *key, cons
 {
     char buf[512];
     const uint32_t i = (uint32_t)index;
-    const uint32_t hash = kube_hash(key, strlen(key));
+    const uint32_t hash = tt_dict_hash(key, strlen(key));
     TT_CHECK(index >= 0 && i < self->indexes && self->ops.index[i]);
     uint32_t slot = *at ? self->links[((const kube_meta_t *)*at)->mark * self->indexes + i].next
                         : self->by_index[i][hash & self->mask];
@@ -328,8 +328,8 @@ static void s_replace(kube_store_t *self, uint32_t slot, void *entry)
 static void s_bury(kube_store_t *self, const char *uid)
 {
     if (self->graves.count >= GRAVES) /* a watch that never shows them: selectors that do not fit our own objects */
-        kube_dict_filter(&self->graves, NULL, NULL);
-    kube_dict_set(&self->graves, uid, (void *)((uintptr_t)self->lists + 1)); /* NOLINT: a number, not an address */
+        tt_dict_filter(&self->graves, NULL, NULL);
+    tt_dict_set(&self->graves, uid, (void *)((uintptr_t)self->lists + 1)); /* NOLINT: a number, not an address */
 }
 
 typedef enum { BY_LIST, BY_WATCH, BY_US } by_t;
@@ -340,7 +340,7 @@ static void s_take(kube_store_t *self, void *entry, by_t by)
     const kube_meta_t *meta = s_meta(entry);
     void *old = kube_store_get(self, meta->namespace_, meta->name);
     const uint32_t slot = old ? s_meta(old)->mark : NONE;
-    const bool buried = kube_dict_get(&self->graves, meta->uid) != NULL;
+    const bool buried = tt_dict_get(&self->graves, meta->uid) != NULL;
     const bool late = old ? meta->version <= s_meta(old)->version : by != BY_LIST && meta->version <= self->version;
     const uint32_t list = by == BY_LIST ? self->lists : 0;
     if (old && list)
@@ -408,7 +408,7 @@ static void s_forget_versions(kube_store_t *self)
     for (uint32_t slot = 0; slot < self->used; slot++)
         if (self->slots[slot].entry)
             s_meta(self->slots[slot].entry)->version = 0;
-    kube_dict_filter(&self->graves, NULL, NULL);
+    tt_dict_filter(&self->graves, NULL, NULL);
     self->version = 0;
 }
 
@@ -431,7 +431,7 @@ tt_status_t kube_store_list_end(kube_store_t *self, uint64_t version)
         if (at->entry && at->list != self->lists && s_meta(at->entry)->version <= version)
             s_remove(self, slot);
     }
-    kube_dict_filter(&self->graves, s_not_needed, &self->lists);
+    tt_dict_filter(&self->graves, s_not_needed, &self->lists);
     return TT_OK;
 }
 
@@ -439,7 +439,7 @@ tt_status_t kube_store_list_end(kube_store_t *self, uint64_t version)
 static void s_take_away(kube_store_t *self, const kube_meta_t *meta)
 {
     void *old = kube_store_get(self, meta->namespace_, meta->name);
-    kube_dict_remove(&self->graves, meta->uid);
+    tt_dict_remove(&self->graves, meta->uid);
     if (old && strcmp(s_meta(old)->uid, meta->uid) == 0 && s_meta(old)->version <= meta->version)
         s_remove(self, s_meta(old)->mark);
 }

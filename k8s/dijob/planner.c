@@ -11,7 +11,7 @@
 
 size_t planner_find(const planner_t *self, const char *name)
 {
-    const dijob_pod_t *const *pod = kube_dict_get(&self->names, name);
+    const dijob_pod_t *const *pod = tt_dict_get(&self->names, name);
     return pod ? (size_t)(pod - self->pods) : self->view->pod_count;
 }
 
@@ -209,7 +209,7 @@ static void s_index(planner_t *self)
 {
     const front_view_t *view = self->view;
     for (size_t i = 0; i < view->pod_count; i++)
-        kube_dict_set(&self->names, self->pods[i]->meta.name, (void *)(uintptr_t)&self->pods[i]);
+        tt_dict_set(&self->names, self->pods[i]->meta.name, (void *)(uintptr_t)&self->pods[i]);
     for (size_t i = 0; i < view->pod_count; i++) {
         const size_t old = self->pods[i]->replaces ? planner_find(self, self->pods[i]->replaces) : view->pod_count;
         if (old < view->pod_count)
@@ -251,7 +251,7 @@ void planner_close(planner_t *self)
 {
     s_order(self->draft.out);
     draft_close(&self->draft);
-    kube_dict_free(&self->names);
+    tt_dict_free(&self->names);
     free(self->going);
     free(self->replaced);
 }

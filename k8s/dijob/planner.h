@@ -2,7 +2,7 @@
  *
  *  Internal to k8s/dijob. Threads: an instance lives in one call of dijob_plan. */
 #pragma once
-#include "k8s/api/dict.h"
+#include "common/base/dict.h"
 #include "k8s/front/draft.h"
 #include "k8s/front/object.h"
 #include "k8s/dijob/plan.h"
@@ -23,7 +23,7 @@ typedef struct {
     const char *reason;                     /* status.reason, in one word; borrowed; NULL = all is well   */
     bool *going;                            /* [pod_count] this plan deletes it                   */
     bool *replaced;                         /* [pod_count] another pod, seen or planned, names it */
-    kube_dict_t names;                      /* of pods -> where in `pods` */
+    tt_dict_t names;                        /* of pods -> where in `pods` */
     uint64_t random;
     size_t creates;
 } planner_t;

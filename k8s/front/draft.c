@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "common/base/mem.h"
+#include "common/base/words.h"
 #include "k8s/api/dump.h"
-#include "k8s/api/words.h"
+#include "k8s/api/recorder.h"
 
 static json_t *s_status(const char *text)
 {
@@ -47,7 +48,7 @@ char *draft_words(const char *fmt, va_list args)
     char *text = NULL, words[KUBE_EVENT_WORDS + 1];
     const int size = vasprintf(&text, fmt, args);
     TT_CHECK(size >= 0);
-    kube_words(words, sizeof words, text);
+    tt_words(words, sizeof words, text);
     free(text);
     return tt_strdup(words);
 }

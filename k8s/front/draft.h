@@ -22,7 +22,7 @@ void draft_close(draft_t *self);
  *  then on; type and reason are borrowed for good. Valid until the next one. */
 front_action_t *draft_add(draft_t *self, front_do_t what, const char *name);
 /*  Words that came from outside may not be UTF-8, which no JSON takes, or be more than an event holds: what becomes of the format is mended and
- *  shortened (kube_words). */
+ *  shortened (tt_words). */
 void draft_event(draft_t *self, const char *type, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 char *draft_words(const char *fmt, va_list args); /* the same, as a new string */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/api/words.h"
+#include "common/base/words.h"
 #include "k8s/front/object.h"
 
 /*  What a kubelet says of a container that waits -> our word. It alternates between an error and the back-off after it. */
@@ -41,7 +41,7 @@ static void s_last_line(char out[PARTS_WORDS], const char *text)
     for (begin = end; begin > text && begin[-1] != '\n'; begin--)
         ;
     char *line = tt_sprintf("%.*s", (int)(end - begin), begin);
-    kube_words(out, PARTS_WORDS, line);
+    tt_words(out, PARTS_WORDS, line);
     free(line);
     for (char *c = out; *c; c++)
         if (iscntrl((unsigned char)*c))

@@ -53,7 +53,7 @@ static void s_look(const admission_t *self, const kind_t *kind, const char *name
 {
     char key[ROUND_KEY];
     round_key(key, kind, namespace_, job);
-    kube_queue_add(self->op->queue, key);
+    tt_queue_add(self->op->queue, key);
 }
 
 static void s_changed(void *ctx, const void *before, const void *now)

@@ -89,7 +89,7 @@ void metrics_write(tt_buf_t *out, const operator_t *op)
         (double)op->counters.expired);
     s_gauge(out, "reconcile_total", "counter", "looks at a job", (double)op->counters.rounds);
     s_gauge(out, "reconcile_errors_total", "counter", "looks that did not end well", (double)op->counters.failures);
-    s_gauge(out, "queue_depth", "gauge", "jobs that wait for a look", (double)kube_queue_depth(op->queue));
+    s_gauge(out, "queue_depth", "gauge", "jobs that wait for a look", (double)tt_queue_depth(op->queue));
     s_gauge(out, "requests_pending", "gauge", "requests to the API server under way or waiting",
         (double)kube_client_pending(op->client));
     s_codes(out, "requests_total", "answers of the API server to requests (0: none came)", op->counters.requests);

@@ -19,17 +19,17 @@ static void s_of_queue(tt_buf_t *out, const char *name, const char *type, const 
     (void)tt_buf_printf(out, "%s{name=\"" QUEUE "\"} %.15g\n", name, value);
 }
 
-static void s_queue(tt_buf_t *out, const kube_queue_t *queue)
+static void s_queue(tt_buf_t *out, const tt_queue_t *queue)
 {
     static const char name[] = "name=\"" QUEUE "\"";
-    const kube_queue_stats_t *stats = kube_queue_stats(queue);
-    s_of_queue(out, "workqueue_depth", "gauge", "Keys that wait for a look.", (double)kube_queue_depth(queue));
+    const tt_queue_stats_t *stats = tt_queue_stats(queue);
+    s_of_queue(out, "workqueue_depth", "gauge", "Keys that wait for a look.", (double)tt_queue_depth(queue));
     s_of_queue(out, "workqueue_adds_total", "counter", "Keys that were added.", (double)stats->adds);
     s_of_queue(out, "workqueue_retries_total", "counter", "Looks that did not end well.", (double)stats->retries);
     s_head(out, "workqueue_queue_duration_seconds", "histogram", "Seconds from a key's adding to its look.");
-    (void)tt_histogram_write(&stats->wait, &kube_buckets_queue, out, "workqueue_queue_duration_seconds", name);
+    (void)tt_histogram_write(&stats->wait, &tt_buckets_queue, out, "workqueue_queue_duration_seconds", name);
     s_head(out, "workqueue_work_duration_seconds", "histogram", "Seconds that a look takes, with its requests.");
-    (void)tt_histogram_write(&stats->work, &kube_buckets_queue, out, "workqueue_work_duration_seconds", name);
+    (void)tt_histogram_write(&stats->work, &tt_buckets_queue, out, "workqueue_work_duration_seconds", name);
 }
 
 /* ---- the client ------------------------------------------------------------------------------------------------------ */
@@ -42,7 +42,7 @@ static void s_durations(tt_buf_t *out, const kube_client_stats_t *stats, const c
         char labels[320];
         snprintf(labels, sizeof labels, "host=\"%s\",verb=\"%s\"", host, stats->durations[i].verb);
         (void)tt_histogram_write(
-            &stats->durations[i].seconds, &kube_buckets_request, out, "rest_client_request_duration_seconds", labels);
+            &stats->durations[i].seconds, &tt_buckets_request, out, "rest_client_request_duration_seconds", labels);
     }
 }
 

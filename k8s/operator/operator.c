@@ -86,7 +86,7 @@ bool operator_may(const void *ctx)
 static void s_pause(operator_t *self)
 {
     const bool stopping = atomic_load(&self->stop);
-    kube_queue_pause(
+    tt_queue_pause(
         self->queue, stopping || self->busy || !operator_leads(self) || !self->cache || !cache_synced(self->cache));
 }
 
@@ -137,7 +137,7 @@ static void s_on_changed(void *ctx, const kind_t *kind, const char *namespace_, 
     operator_t *self = ctx;
     char key[ROUND_KEY];
     round_key(key, kind, namespace_, job);
-    kube_queue_add(self->queue, key);
+    tt_queue_add(self->queue, key);
 }
 
 /* ---- ports --------------------------------------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ static tt_status_t s_client(operator_t *self)
 
 static tt_status_t s_work(operator_t *self)
 {
-    const kube_queue_opts_t queue = {.workers = self->opts.workers};
+    const tt_queue_opts_t queue = {.workers = self->opts.workers};
     const cache_opts_t cache = {.namespace_ = self->opts.namespace_,
         .only_job = self->opts.only_job,
         .manifest = self->opts.manifest,
@@ -259,8 +259,8 @@ static tt_status_t s_work(operator_t *self)
         .holder = self->holder,
         .changed = s_on_lease,
         .ctx = self};
-    TT_TRY(kube_queue_new(&self->queue, self->loop, &queue, round_begin, self));
-    kube_queue_pause(self->queue, true);
+    TT_TRY(tt_queue_new(&self->queue, self->loop, &queue, round_begin, self));
+    tt_queue_pause(self->queue, true);
     TT_TRY(cache_new(&self->cache, self->client, &cache));
     if (self->queues)
         TT_TRY(admission_new(&self->admission, self));
@@ -322,7 +322,7 @@ static bool s_is_over(operator_t *self)
 {
     if (atomic_load(&self->ended) && !self->end_by_ms && self->opts.only_job)
         s_begin_end(self);
-    const bool done = kube_queue_depth(self->queue) == 0 && kube_queue_failing(self->queue) == 0;
+    const bool done = tt_queue_depth(self->queue) == 0 && tt_queue_failing(self->queue) == 0;
     const bool idle =
         self->end_by_ms && done && !self->rounds && !self->batches && kube_client_pending(self->client) == 0;
     return idle || (self->end_by_ms && tt_now_ms(tt_reactor_clock(self->loop)) >= self->end_by_ms);
@@ -384,7 +384,7 @@ void operator_destroy(operator_t **self_p)
     if (!self)
         return;
     if (self->queue)
-        kube_queue_pause(self->queue, true);
+        tt_queue_pause(self->queue, true);
     kube_lease_destroy(&self->lease); /* while the client can still say so */
     if (self->client) {
         backend_drop_all(self);
@@ -395,7 +395,7 @@ void operator_destroy(operator_t **self_p)
     s_close(&self->probes);
     admission_destroy(&self->admission);
     cache_destroy(&self->cache);
-    kube_queue_destroy(&self->queue);
+    tt_queue_destroy(&self->queue);
     kube_client_destroy(&self->client);
     while (self->batches) {
         writes_t *batch = self->batches;

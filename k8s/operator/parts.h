@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include "k8s/api/client.h"
 #include "k8s/api/lease.h"
-#include "k8s/api/queue.h"
+#include "common/http/queue.h"
 #include "k8s/api/recorder.h"
 #include "k8s/api/store.h"
 #include "k8s/front/front.h"
@@ -279,7 +279,7 @@ errand_t *admission_updates(operator_t *op, const job_t *job, errand_fn done, vo
 
 /* ---- one job at a time: round.c ------------------------------------------------------------------------------------------- */
 
-/*  Look, plan, do: the queue's work on a key "kind/namespace/name". Ends with kube_queue_done. */
+/*  Look, plan, do: the queue's work on a key "kind/namespace/name". Ends with tt_queue_done. */
 void round_begin(void *ctx, const char *key);
 /*  What is under way when the operator ends. */
 void round_drop_all(operator_t *op);
@@ -331,7 +331,7 @@ struct operator_ {
     kube_config_t *config;
     tt_reactor_t *loop;
     kube_client_t *client;
-    kube_queue_t *queue;
+    tt_queue_t *queue;
     kube_lease_t *lease;                   /* NULL: no election */
     const front_t *fronts[FRONT_ENDS_MAX]; /* whose jobs are looked after */
     size_t front_count;

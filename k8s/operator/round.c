@@ -68,25 +68,25 @@ static job_t *s_job(const round_t *self)
 
 static void s_end(round_t *self, bool well)
 {
-    kube_queue_t *queue = self->op->queue;
+    tt_queue_t *queue = self->op->queue;
     char key[sizeof self->key];
     memcpy(key, self->key, sizeof key);
     job_t *job = s_job(self);
     const int64_t now_ms = tt_now_ms(tt_reactor_clock(self->op->loop));
     const int64_t allowed_ms = job ? front_refused_until(&job->refused, now_ms) : INT64_MAX;
     if (well && self->plan.again_s >= 0)
-        kube_queue_add_after(queue, key, self->plan.again_s * 1000);
+        tt_queue_add_after(queue, key, self->plan.again_s * 1000);
     if (allowed_ms < INT64_MAX)
-        kube_queue_add_after(queue, key, allowed_ms - now_ms + 50); /* a look before it is over would change nothing */
+        tt_queue_add_after(queue, key, allowed_ms - now_ms + 50); /* a look before it is over would change nothing */
     self->op->counters.failures += !well && operator_leads(self->op); /* what was held back is another's to do */
     s_free(self);
-    kube_queue_done(queue, key, well);
+    tt_queue_done(queue, key, well);
 }
 
 /*  At once, from a new look. */
 static void s_again(round_t *self)
 {
-    kube_queue_add(self->op->queue, self->key);
+    tt_queue_add(self->op->queue, self->key);
     s_end(self, true);
 }
 
@@ -552,7 +552,7 @@ void round_begin(void *ctx, const char *key)
     /* of a kind that came later: pods and services, too */
     const bool known = job && cache_kind_synced(job->kind) && admission_see(&admission, op, job);
     if (!known || (job_info(job).embedded && !op->opts.only_job)) {
-        kube_queue_done(op->queue, key, true);
+        tt_queue_done(op->queue, key, true);
         return;
     }
     round_t *self = s_new(op, key, job);

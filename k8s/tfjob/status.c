@@ -7,7 +7,8 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/base/text.h"
-#include "k8s/api/words.h"
+#include "common/base/words.h"
+#include "k8s/api/recorder.h"
 #include "k8s/front/object.h"
 #include "k8s/tfjob/plan.h"
 
@@ -99,7 +100,7 @@ static void s_because(
     char *end = s_end_words(pod), words[KUBE_EVENT_WORDS + 1];
     char *all = tt_sprintf("TFJob %s %s because %zu %s replica(s) failed: %s", self->job->meta.name, does,
         s_failed(self, pod->type), tfjob_type_title((tfjob_type_t)pod->type), end);
-    kube_words(words, sizeof words, all);
+    tt_words(words, sizeof words, all);
     s_phase(self, phase, reason, words);
     free(all);
     free(end);

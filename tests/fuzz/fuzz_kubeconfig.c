@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/api/base64.h"
+#include "common/base/base64.h"
 #include "k8s/api/exec.h"
 #include "k8s/api/kubeconfig_parts.h"
 
@@ -40,12 +40,12 @@ static void s_answer(const char *text, size_t size)
 static void s_base64(const char *text, size_t size)
 {
     size_t back_size = 0;
-    char *encoded = kube_base64_encode(text, size), *back = kube_base64_decode(encoded, &back_size);
+    char *encoded = tt_base64_encode(text, size), *back = tt_base64_decode(encoded, &back_size);
     if (!back || back_size != size || memcmp(back, text, size) != 0)
         abort();
     free(encoded);
     free(back);
-    free(kube_base64_decode(text, &back_size));
+    free(tt_base64_decode(text, &back_size));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "k8s/api/base64.h"
+#include "common/base/base64.h"
 #include "k8s/api/kubeconfig_parts.h"
 #include "tests/folder.h"
 #include "tests/test.h"
@@ -43,7 +43,7 @@ static int s_teardown(void **state)
 static char *s_data(const char *what)
 {
     char *pem = tt_sprintf("-----BEGIN CERTIFICATE-----\n%s\n", what);
-    char *data = kube_base64_encode(pem, strlen(pem));
+    char *data = tt_base64_encode(pem, strlen(pem));
     free(pem);
     return data;
 }
@@ -325,9 +325,9 @@ static void test_base64(void **state)
         {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}};
     size_t size = 0;
     for (size_t i = 0; i < TT_COUNT(pairs); i++) { /* RFC 4648 section 10 */
-        char *text = kube_base64_encode(pairs[i][0], strlen(pairs[i][0]));
+        char *text = tt_base64_encode(pairs[i][0], strlen(pairs[i][0]));
         assert_string_equal(text, pairs[i][1]);
-        char *back = kube_base64_decode(text, &size);
+        char *back = tt_base64_decode(text, &size);
         assert_int_equal(size, strlen(pairs[i][0]));
         assert_memory_equal(back, pairs[i][0], size + 1);
         free(text);
@@ -335,8 +335,8 @@ static void test_base64(void **state)
     }
     static const char *const wrong[] = {"Zg", "Zg=", "=", "Z===", "====", "Zg==Zg==", "Z g=", "Zm9v!", "Zg=a"};
     for (size_t i = 0; i < TT_COUNT(wrong); i++)
-        assert_null(kube_base64_decode(wrong[i], &size));
-    char *lines = kube_base64_decode("Zm9v\r\n YmFy\n", &size);
+        assert_null(tt_base64_decode(wrong[i], &size));
+    char *lines = tt_base64_decode("Zm9v\r\n YmFy\n", &size);
     assert_string_equal(lines, "foobar");
     free(lines);
 }

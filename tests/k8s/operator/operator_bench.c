@@ -39,7 +39,7 @@ void bench_open_operator(bench_t *self, const char *listen, const char *probes)
 void bench_sync(bench_t *self)
 {
     bench_until(self, s_is_synced, self->op);
-    kube_queue_pause(self->op->queue, true);
+    tt_queue_pause(self->op->queue, true);
 }
 
 void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx)

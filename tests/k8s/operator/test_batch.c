@@ -25,7 +25,7 @@ static bool s_is_known(void *ctx)
 static bool s_rests(void *ctx)
 {
     const operator_t *op = ctx;
-    return !op->rounds && kube_queue_depth(op->queue) == 0 && kube_client_pending(op->client) == 0;
+    return !op->rounds && tt_queue_depth(op->queue) == 0 && kube_client_pending(op->client) == 0;
 }
 
 static void s_make(bench_t *bench, const char *spec)
@@ -37,7 +37,7 @@ static void s_make(bench_t *bench, const char *spec)
     bench_make(bench, JOBS, text);
     free(text);
     bench_until(bench, s_is_known, bench->op);
-    kube_queue_pause(bench->op->queue, false);
+    tt_queue_pause(bench->op->queue, false);
 }
 
 typedef struct {
@@ -157,11 +157,11 @@ static void test_a_job_that_was_given_more_time_stays(void **state)
     s_until(bench, DIJOB_PHASE_CREATED, 1);
     assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator", ENDED, NULL));
     s_until(bench, DIJOB_PHASE_SUCCEEDED, 1);
-    kube_queue_pause(bench->op->queue, true);
+    tt_queue_pause(bench->op->queue, true);
     tt_clock_turn(&bench->clock, INT64_C(30000000000));
     assert_ok(world_call(&bench->world, "PATCH", JOBS "/j", "{'spec':{'ttlSecondsAfterFinished':100}}", NULL));
-    kube_queue_pause(bench->op->queue, false); /* by what is known here its time is over */
-    kube_queue_add(bench->op->queue, J);
+    tt_queue_pause(bench->op->queue, false); /* by what is known here its time is over */
+    tt_queue_add(bench->op->queue, J);
     s_turn(bench, 0);
     s_until(bench, DIJOB_PHASE_SUCCEEDED, 1);
     assert_true(bench_has(bench, JOBS, "j"));

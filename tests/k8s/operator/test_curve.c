@@ -74,7 +74,7 @@ static void test_the_key_is_wiped(void **state)
     bench_make(bench, JOBS,
         "{'apiVersion':'" DIJOB_GROUP "/v1alpha1','kind':'DIJob','metadata':{'name':'j'},'spec':{'engine':'tutti',"
         "'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}}}");
-    kube_queue_pause(bench->op->queue, false);
+    tt_queue_pause(bench->op->queue, false);
     bench_until(bench, s_has_curve, bench->op);
     bench_until(bench, s_is_quiet, bench->op);
     assert_int_equal(s_seen, 1);

@@ -36,7 +36,7 @@ static bool s_have_phases(void *ctx)
     size_t count = 0;
     while ((job = kube_store_each(bench_kind(op)->jobs, &at)) != NULL)
         count += ((const dijob_t *)job->own)->phase != DIJOB_PHASE_NONE;
-    return count == 3 && !op->rounds && kube_queue_depth(op->queue) == 0 && kube_client_pending(op->client) == 0;
+    return count == 3 && !op->rounds && tt_queue_depth(op->queue) == 0 && kube_client_pending(op->client) == 0;
 }
 
 static void s_open(bench_t *bench)
@@ -51,7 +51,7 @@ static void s_work(bench_t *bench)
     s_make(bench, "a", "");
     s_make(bench, "b", "");
     s_make(bench, "c", "'suspend':'yes',"); /* this server has no schema */
-    kube_queue_pause(bench->op->queue, false);
+    tt_queue_pause(bench->op->queue, false);
     bench_until(bench, s_have_phases, bench->op);
 }
 
@@ -105,8 +105,8 @@ static void test_the_queue_as_client_go_tells_of_it(void **state)
     assert_int_equal(prom_count(prom, "workqueue_queue_duration_seconds_bucket"), TT_COUNT(bounds));
     s_assert_bounds(prom, "workqueue_queue_duration_seconds_bucket", bounds, TT_COUNT(bounds));
     s_assert_bounds(prom, "workqueue_work_duration_seconds_bucket", bounds, TT_COUNT(bounds));
-    kube_queue_pause(bench->op->queue, true);
-    kube_queue_add(bench->op->queue, "dijob/n/a");
+    tt_queue_pause(bench->op->queue, true);
+    tt_queue_add(bench->op->queue, "dijob/n/a");
     s_read(bench, prom);
     assert_true(prom_get(prom, "workqueue_depth", Q) == 1);
     free(prom);

@@ -47,7 +47,7 @@ static const dijob_t *s_job(const operator_t *op)
 static bool s_rests(void *ctx)
 {
     const operator_t *op = ctx;
-    return s_job(op)->status && !op->rounds && kube_queue_depth(op->queue) == 0 && kube_client_pending(op->client) == 0;
+    return s_job(op)->status && !op->rounds && tt_queue_depth(op->queue) == 0 && kube_client_pending(op->client) == 0;
 }
 
 static bool s_is_over(void *ctx)
@@ -64,7 +64,7 @@ static bool s_is_refused(void *ctx)
 
 static void s_run(bench_t *bench, bool (*until)(void *ctx))
 {
-    kube_queue_pause(bench->op->queue, false);
+    tt_queue_pause(bench->op->queue, false);
     bench_until(bench, until, bench->op);
 }
 
@@ -85,7 +85,7 @@ static void test_a_job_gets_its_coordinator_and_is_left_alone_then(void **state)
     assert_int_not_equal(s_job(bench->op)->phase, DIJOB_PHASE_NONE);
     assert_int_equal(bench->op->counters.failures, 0);
     const uint64_t requests = s_requests(bench->op), rounds = bench->op->counters.rounds;
-    kube_queue_add(bench->op->queue, "dijob/n/j"); /* a look without a change */
+    tt_queue_add(bench->op->queue, "dijob/n/j"); /* a look without a change */
     bench_until(bench, s_rests, bench->op);
     assert_true(bench->op->counters.rounds > rounds);
     assert_int_equal(s_requests(bench->op), requests);
@@ -111,7 +111,7 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
     assert_string_equal(job->refused.list[0].words, "told to");
     assert_non_null(strstr(bench_dijob(bench->op)->status, "PodForbidden"));
     assert_int_equal(kube_store_count(bench_pods(bench->op)), 0);
-    kube_queue_add(bench->op->queue, "dijob/n/j");
+    tt_queue_add(bench->op->queue, "dijob/n/j");
     bench_until(bench, s_rests, bench->op);
     assert_false(bench_has(bench, PODS, "j-coordinator"));
 }
@@ -375,7 +375,7 @@ static bool s_is_made(void *ctx)
 static bool s_is_removed(void *ctx)
 {
     const operator_t *op = ctx;
-    return s_known(op)->removed == 1 && !op->rounds && kube_queue_depth(op->queue) == 0;
+    return s_known(op)->removed == 1 && !op->rounds && tt_queue_depth(op->queue) == 0;
 }
 
 static void s_suspend(bench_t *bench)
@@ -394,7 +394,7 @@ static void test_an_object_is_made_removed_and_remembered(void **state)
     assert_false(bench_has(bench, SECRETS, "j-key"));
     assert_int_equal(s_known(bench->op)->made, 0);
     assert_int_equal(bench->op->counters.failures, 1);
-    kube_queue_add(bench->op->queue, "dijob/n/j"); /* what the next plan is told */
+    tt_queue_add(bench->op->queue, "dijob/n/j"); /* what the next plan is told */
     bench_until(bench, s_is_removed, bench->op);
     assert_true(s_planned && s_made == 0 && s_removed == 1);
 }
@@ -455,7 +455,7 @@ static void test_no_pod_before_its_group(void **state)
     assert_true(s_is_grouped(bench->op));
     assert_true(s_asked_at(bench, "PATCH " GROUPS) < s_asked_at(bench, "POST " PODS));
     const uint64_t requests = s_requests(bench->op);
-    kube_queue_add(bench->op->queue, "dijob/n/j");
+    tt_queue_add(bench->op->queue, "dijob/n/j");
     bench_until(bench, s_has_coordinator, bench->op);
     assert_int_equal(s_requests(bench->op), requests);
 }
@@ -543,7 +543,7 @@ static void test_a_job_of_a_queue_has_a_workload_and_no_pod(void **state)
     assert_null(strstr(asked, "POST " PODS));
     free(asked);
     const uint64_t requests = s_requests(bench->op);
-    kube_queue_add(bench->op->queue, "dijob/n/j");
+    tt_queue_add(bench->op->queue, "dijob/n/j");
     bench_until(bench, s_has_workload, bench->op);
     assert_int_equal(s_requests(bench->op), requests);
 }
@@ -571,7 +571,7 @@ static void test_without_workloads_jobs_wait_and_what_runs_is_left_alone(void **
         "name':'q'}},'spec':{'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}"
         "}}");
     bench_until(bench, s_k_says_why, bench->op);
-    kube_queue_add(bench->op->queue, "dijob/n/j");
+    tt_queue_add(bench->op->queue, "dijob/n/j");
     bench_until(bench, s_rests, bench->op);
     assert_string_equal(s_job(bench->op)->status, before);
     assert_int_equal(kube_store_count(bench_pods(bench->op)), 1);

@@ -1,9 +1,9 @@
-#include "k8s/api/queue.h"
+#include "common/http/queue.h"
 #include <sodium.h>
 #include <stdlib.h>
 #include "common/base/backoff.h"
 #include "common/base/mem.h"
-#include "k8s/api/dict.h"
+#include "common/base/dict.h"
 
 enum {
     BASE_MS = 5,
@@ -15,7 +15,7 @@ enum {
 
 /*  A key that waits, is worked on, or has failed; others are forgotten. */
 typedef struct item {
-    kube_queue_t *queue;
+    tt_queue_t *queue;
     const char *key;            /* the dictionary's */
     struct item *prev, *next;   /* those that wait  */
     uint64_t timer;             /* 0 = none         */
@@ -27,29 +27,29 @@ typedef struct item {
     bool held;  /* its key is in use by a call of the work's function */
 } item_t;
 
-struct kube_queue {
+struct tt_queue {
     tt_reactor_t *loop;
-    kube_work_fn fn;
+    tt_queue_fn fn;
     void *ctx;
     int64_t base_ms, max_ms;
     size_t workers, working, depth, failing;
-    kube_dict_t items;
+    tt_dict_t items;
     item_t *first, *last;
     uint64_t kick; /* timer of the next turn; 0 = none */
     bool paused;
-    kube_queue_stats_t stats;
+    tt_queue_stats_t stats;
     int64_t bucket_ms; /* when the bucket will be full again, in the past: it is */
 };
 
-static int64_t s_now_ms(const kube_queue_t *self)
+static int64_t s_now_ms(const tt_queue_t *self)
 {
     return tt_now_ms(tt_reactor_clock(self->loop));
 }
 
-tt_status_t kube_queue_new(
-    kube_queue_t **self_p, tt_reactor_t *loop, const kube_queue_opts_t *opts, kube_work_fn fn, void *ctx)
+tt_status_t tt_queue_new(
+    tt_queue_t **self_p, tt_reactor_t *loop, const tt_queue_opts_t *opts, tt_queue_fn fn, void *ctx)
 {
-    kube_queue_t *self = tt_new0(sizeof *self);
+    tt_queue_t *self = tt_new0(sizeof *self);
     self->loop = loop;
     self->fn = fn;
     self->ctx = ctx;
@@ -69,29 +69,29 @@ static int s_free(void *ctx, void *value)
     return 1;
 }
 
-void kube_queue_destroy(kube_queue_t **self_p)
+void tt_queue_destroy(tt_queue_t **self_p)
 {
-    kube_queue_t *self = *self_p;
+    tt_queue_t *self = *self_p;
     if (!self)
         return;
     tt_reactor_forget_timer(self->loop, self->kick);
-    kube_dict_filter(&self->items, s_free, self->loop);
-    kube_dict_free(&self->items);
+    tt_dict_filter(&self->items, s_free, self->loop);
+    tt_dict_free(&self->items);
     free(self);
     *self_p = NULL;
 }
 
-size_t kube_queue_depth(const kube_queue_t *self)
+size_t tt_queue_depth(const tt_queue_t *self)
 {
     return self->depth;
 }
 
-const kube_queue_stats_t *kube_queue_stats(const kube_queue_t *self)
+const tt_queue_stats_t *tt_queue_stats(const tt_queue_t *self)
 {
     return &self->stats;
 }
 
-size_t kube_queue_failing(const kube_queue_t *self)
+size_t tt_queue_failing(const tt_queue_t *self)
 {
     return self->failing;
 }
@@ -99,15 +99,15 @@ size_t kube_queue_failing(const kube_queue_t *self)
 /* ---- turns -------------------------------------------------------------------------------------------------------- */
 
 /*  Forget a key of which there is nothing to know. */
-static void s_settle(kube_queue_t *self, item_t *item)
+static void s_settle(tt_queue_t *self, item_t *item)
 {
     if (item->waits || item->works || item->timer || item->failures || item->held)
         return;
-    kube_dict_remove(&self->items, item->key);
+    tt_dict_remove(&self->items, item->key);
     free(item);
 }
 
-static void s_take_off(kube_queue_t *self, item_t *item)
+static void s_take_off(tt_queue_t *self, item_t *item)
 {
     *(item->prev ? &item->prev->next : &self->first) = item->next;
     *(item->next ? &item->next->prev : &self->last) = item->prev;
@@ -116,17 +116,17 @@ static void s_take_off(kube_queue_t *self, item_t *item)
     self->depth--;
 }
 
-static int64_t s_now_ns(const kube_queue_t *self)
+static int64_t s_now_ns(const tt_queue_t *self)
 {
     return tt_now_ns(tt_reactor_clock(self->loop));
 }
 
-static void s_observe(const kube_queue_t *self, tt_histogram_t *histogram, int64_t since_ns)
+static void s_observe(const tt_queue_t *self, tt_histogram_t *histogram, int64_t since_ns)
 {
-    tt_histogram_observe(histogram, &kube_buckets_queue, (double)(s_now_ns(self) - since_ns) / 1e9);
+    tt_histogram_observe(histogram, &tt_buckets_queue, (double)(s_now_ns(self) - since_ns) / 1e9);
 }
 
-static void s_work(kube_queue_t *self, item_t *item)
+static void s_work(tt_queue_t *self, item_t *item)
 {
     s_take_off(self, item);
     s_observe(self, &self->stats.wait, item->added_ns);
@@ -138,25 +138,25 @@ static void s_work(kube_queue_t *self, item_t *item)
     s_settle(self, item);
 }
 
-static void s_kick(kube_queue_t *self);
+static void s_kick(tt_queue_t *self);
 
 /*  Those that wait now; what comes meanwhile is for the next turn, so that the loop sees to other things. */
 static void s_turn(void *ctx)
 {
-    kube_queue_t *self = ctx;
+    tt_queue_t *self = ctx;
     self->kick = 0;
     for (size_t n = self->depth; n > 0 && self->first && !self->paused && self->working < self->workers; n--)
         s_work(self, self->first);
     s_kick(self);
 }
 
-static void s_kick(kube_queue_t *self)
+static void s_kick(tt_queue_t *self)
 {
     if (!self->kick && self->first && !self->paused && self->working < self->workers)
         self->kick = tt_reactor_timer(self->loop, 0, s_turn, self);
 }
 
-void kube_queue_pause(kube_queue_t *self, bool paused)
+void tt_queue_pause(tt_queue_t *self, bool paused)
 {
     self->paused = paused;
     s_kick(self);
@@ -164,13 +164,13 @@ void kube_queue_pause(kube_queue_t *self, bool paused)
 
 /* ---- adding ------------------------------------------------------------------------------------------------------- */
 
-static item_t *s_item(kube_queue_t *self, const char *key)
+static item_t *s_item(tt_queue_t *self, const char *key)
 {
-    item_t *item = kube_dict_get(&self->items, key);
+    item_t *item = tt_dict_get(&self->items, key);
     if (!item) {
         item = tt_new0(sizeof *item);
         item->queue = self;
-        item->key = kube_dict_set(&self->items, key, item);
+        item->key = tt_dict_set(&self->items, key, item);
     }
     return item;
 }
@@ -182,7 +182,7 @@ static void s_forget_timer(item_t *item)
 }
 
 /*  At the end of the queue. */
-static void s_push(kube_queue_t *self, item_t *item)
+static void s_push(tt_queue_t *self, item_t *item)
 {
     item->waits = true;
     item->prev = self->last;
@@ -192,7 +192,7 @@ static void s_push(kube_queue_t *self, item_t *item)
     s_kick(self);
 }
 
-static void s_add(kube_queue_t *self, item_t *item)
+static void s_add(tt_queue_t *self, item_t *item)
 {
     s_forget_timer(item);
     if (item->waits || item->again)
@@ -211,7 +211,7 @@ static void s_due(void *ctx)
     s_add(item->queue, item);
 }
 
-static void s_add_after(kube_queue_t *self, item_t *item, int64_t after_ms)
+static void s_add_after(tt_queue_t *self, item_t *item, int64_t after_ms)
 {
     const int64_t due_ms = s_now_ms(self) + after_ms;
     if (item->waits || item->again || (item->timer && item->due_ms <= due_ms))
@@ -221,12 +221,12 @@ static void s_add_after(kube_queue_t *self, item_t *item, int64_t after_ms)
     item->timer = tt_reactor_timer(self->loop, after_ms, s_due, item);
 }
 
-void kube_queue_add(kube_queue_t *self, const char *key)
+void tt_queue_add(tt_queue_t *self, const char *key)
 {
     s_add(self, s_item(self, key));
 }
 
-void kube_queue_add_after(kube_queue_t *self, const char *key, int64_t after_ms)
+void tt_queue_add_after(tt_queue_t *self, const char *key, int64_t after_ms)
 {
     item_t *item = s_item(self, key);
     if (after_ms > 0)
@@ -238,7 +238,7 @@ void kube_queue_add_after(kube_queue_t *self, const char *key, int64_t after_ms)
 /* ---- the end of work ---------------------------------------------------------------------------------------------- */
 
 /*  One out of the bucket: how long until it is this one's turn. */
-static int64_t s_bucket_ms(kube_queue_t *self)
+static int64_t s_bucket_ms(tt_queue_t *self)
 {
     const int64_t now_ms = s_now_ms(self);
     self->bucket_ms = (self->bucket_ms > now_ms ? self->bucket_ms : now_ms) + BUCKET_MS;
@@ -246,16 +246,16 @@ static int64_t s_bucket_ms(kube_queue_t *self)
     return wait_ms > 0 ? wait_ms : 0;
 }
 
-static int64_t s_backoff_ms(const kube_queue_t *self, uint32_t failures)
+static int64_t s_backoff_ms(const tt_queue_t *self, uint32_t failures)
 {
     const tt_backoff_rule_t rule = {.first = self->base_ms, .most = self->max_ms};
     const int64_t ms = tt_backoff_wait(&rule, failures);
     return ms + ms * (int64_t)randombytes_uniform(JITTER_MAX + 1) / (10 * JITTER_MAX);
 }
 
-void kube_queue_done(kube_queue_t *self, const char *key, bool well)
+void tt_queue_done(tt_queue_t *self, const char *key, bool well)
 {
-    item_t *item = kube_dict_get(&self->items, key);
+    item_t *item = tt_dict_get(&self->items, key);
     if (!item || !item->works)
         return;
     s_observe(self, &self->stats.work, item->begun_ns);

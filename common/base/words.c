@@ -1,4 +1,4 @@
-#include "k8s/api/words.h"
+#include "common/base/words.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static bool s_is_within(const char *at)
     return ((unsigned char)*at & 0xc0) == 0x80;
 }
 
-void kube_words(char *out, size_t size, const char *text)
+void tt_words(char *out, size_t size, const char *text)
 {
     static const char gap[] = " ... ";
     char *whole = tt_text_dup(text);

@@ -1,18 +1,18 @@
 /*  Lines that are longer than an event has room for. */
 #include <string.h>
 #include "common/base/text.h"
-#include "k8s/api/words.h"
+#include "common/base/words.h"
 #include "tests/test.h"
 
 static void test_what_fits_stays(void **state)
 {
     (void)state;
     char out[32];
-    kube_words(out, sizeof out, "");
+    tt_words(out, sizeof out, "");
     assert_string_equal(out, "");
-    kube_words(out, sizeof out, "thirty-one bytes, and no more..");
+    tt_words(out, sizeof out, "thirty-one bytes, and no more..");
     assert_string_equal(out, "thirty-one bytes, and no more..");
-    kube_words(out, sizeof out, "\xff and \xe4");
+    tt_words(out, sizeof out, "\xff and \xe4");
     assert_string_equal(out, "? and ?");
 }
 
@@ -20,7 +20,7 @@ static void test_of_more_beginning_and_end_stay(void **state)
 {
     (void)state;
     char out[32];
-    kube_words(out, sizeof out, "pod a ended, and much else; run: pip install it");
+    tt_words(out, sizeof out, "pod a ended, and much else; run: pip install it");
     assert_string_equal(out, "pod a ended,  ... ip install it");
     assert_true(strlen(out) < sizeof out);
 }
@@ -35,7 +35,7 @@ static void test_no_half_of_a_character(void **state)
             text[shift] = '\0';
             for (int i = 0; i < 20; i++)
                 strcat(text, i % 2 ? "\xc3\xa4" : "\xe2\x82\xac");
-            kube_words(out, size, text);
+            tt_words(out, size, text);
             assert_true(strlen(out) < size && strlen(out) + 5 >= size);
             assert_non_null(strstr(out, " ... "));
             assert_null(strchr(out, '?'));

@@ -1,4 +1,4 @@
-#include "k8s/api/buckets.h"
+#include "common/http/buckets.h"
 
 /*  By repeated multiplication, as they are made there: 10e-9 * 10 * 10 * 10 is not 1e-05, and a bound is a label. */
 #define T1 10e-9
@@ -11,5 +11,5 @@
 #define T8 (T7 * 10)
 #define T9 (T8 * 10)
 
-const tt_buckets_t kube_buckets_queue = {10, {T1, T2, T3, T4, T5, T6, T7, T8, T9, T9 * 10}};
-const tt_buckets_t kube_buckets_request = {12, {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}};
+const tt_buckets_t tt_buckets_queue = {10, {T1, T2, T3, T4, T5, T6, T7, T8, T9, T9 * 10}};
+const tt_buckets_t tt_buckets_request = {12, {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}};

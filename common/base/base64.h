@@ -4,6 +4,6 @@
 #include <stddef.h>
 
 /*  A 0-terminated copy, line breaks and blanks passed over; NULL where text is no base64. Caller frees. */
-char *kube_base64_decode(const char *text, size_t *size);
+char *tt_base64_decode(const char *text, size_t *size);
 /*  Caller frees. */
-char *kube_base64_encode(const void *data, size_t size);
+char *tt_base64_encode(const void *data, size_t size);

@@ -1,5 +1,5 @@
 /*  queue: each key once, at most one work on it at a time, back-off and bucket by a clock that the test turns. */
-#include "k8s/api/queue.h"
+#include "common/http/queue.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 typedef struct {
     tt_clock_t clock;
     tt_reactor_t *loop;
-    kube_queue_t *queue;
+    tt_queue_t *queue;
     char worked[4000]; /* keys in the order in which work on them began, with a space behind each */
     size_t count;
     bool finish, well; /* end the work at once, so */
@@ -23,19 +23,19 @@ static void s_work(void *ctx, const char *key)
     snprintf(self->worked + size, sizeof self->worked - size, "%s ", key);
     self->count++;
     if (self->finish)
-        kube_queue_done(self->queue, key, self->well);
+        tt_queue_done(self->queue, key, self->well);
 }
 
-static void s_new(bench_t *self, const kube_queue_opts_t *opts)
+static void s_new(bench_t *self, const tt_queue_opts_t *opts)
 {
     *self = (bench_t){.clock = tt_clock_fake(1000000000), .well = true};
     assert_ok(tt_reactor_new(&self->loop, &self->clock));
-    assert_ok(kube_queue_new(&self->queue, self->loop, opts, s_work, self));
+    assert_ok(tt_queue_new(&self->queue, self->loop, opts, s_work, self));
 }
 
 static void s_free(bench_t *self)
 {
-    kube_queue_destroy(&self->queue);
+    tt_queue_destroy(&self->queue);
     tt_reactor_destroy(&self->loop);
 }
 
@@ -59,24 +59,24 @@ static void test_each_once(void **state)
     (void)state;
     bench_t bench;
     s_new(&bench, NULL);
-    kube_queue_add(bench.queue, "a");
-    kube_queue_add(bench.queue, "b");
-    kube_queue_add(bench.queue, "a");
-    assert_int_equal(kube_queue_depth(bench.queue), 2);
+    tt_queue_add(bench.queue, "a");
+    tt_queue_add(bench.queue, "b");
+    tt_queue_add(bench.queue, "a");
+    assert_int_equal(tt_queue_depth(bench.queue), 2);
     assert_string_equal(bench.worked, ""); /* not from within add */
     s_assert_worked(&bench, 0, "a b ");
-    kube_queue_add(bench.queue, "a"); /* while it is worked on: again when that is done */
-    kube_queue_add(bench.queue, "a");
+    tt_queue_add(bench.queue, "a"); /* while it is worked on: again when that is done */
+    tt_queue_add(bench.queue, "a");
     s_assert_worked(&bench, 1000, "");
-    kube_queue_done(bench.queue, "a", true);
-    kube_queue_done(bench.queue, "b", true);
+    tt_queue_done(bench.queue, "a", true);
+    tt_queue_done(bench.queue, "b", true);
     s_assert_worked(&bench, 0, "a ");
-    kube_queue_done(bench.queue, "a", true);
-    kube_queue_done(bench.queue, "a", true); /* nothing */
-    kube_queue_done(bench.queue, "never", false);
+    tt_queue_done(bench.queue, "a", true);
+    tt_queue_done(bench.queue, "a", true); /* nothing */
+    tt_queue_done(bench.queue, "never", false);
     s_assert_worked(&bench, 100000, "");
     bench.finish = true; /* the key is good until the call is over */
-    kube_queue_add(bench.queue, "c");
+    tt_queue_add(bench.queue, "c");
     s_assert_worked(&bench, 0, "c ");
     s_free(&bench);
 }
@@ -85,18 +85,18 @@ static void test_workers_and_pause(void **state)
 {
     (void)state;
     bench_t bench;
-    s_new(&bench, &(kube_queue_opts_t){.workers = 2});
-    kube_queue_pause(bench.queue, true);
+    s_new(&bench, &(tt_queue_opts_t){.workers = 2});
+    tt_queue_pause(bench.queue, true);
     for (const char *key = "abc"; *key; key++)
-        kube_queue_add(bench.queue, (char[]){*key, 0});
+        tt_queue_add(bench.queue, (char[]){*key, 0});
     s_assert_worked(&bench, 1000, "");
-    kube_queue_pause(bench.queue, false);
+    tt_queue_pause(bench.queue, false);
     s_assert_worked(&bench, 0, "a b ");
-    kube_queue_pause(bench.queue, true);
-    kube_queue_done(bench.queue, "a", true);
+    tt_queue_pause(bench.queue, true);
+    tt_queue_done(bench.queue, "a", true);
     s_assert_worked(&bench, 0, "");
-    assert_int_equal(kube_queue_depth(bench.queue), 1);
-    kube_queue_pause(bench.queue, false);
+    assert_int_equal(tt_queue_depth(bench.queue), 1);
+    tt_queue_pause(bench.queue, false);
     s_assert_worked(&bench, 0, "c ");
     s_free(&bench);
 }
@@ -107,28 +107,28 @@ static void test_later(void **state)
     bench_t bench;
     s_new(&bench, NULL);
     bench.finish = true;
-    kube_queue_add_after(bench.queue, "a", 100);
-    kube_queue_add_after(bench.queue, "a", 50); /* the earlier wins */
-    kube_queue_add_after(bench.queue, "a", 80);
+    tt_queue_add_after(bench.queue, "a", 100);
+    tt_queue_add_after(bench.queue, "a", 50); /* the earlier wins */
+    tt_queue_add_after(bench.queue, "a", 80);
     s_assert_worked(&bench, 49, "");
     s_assert_worked(&bench, 1, "a ");
     s_assert_worked(&bench, 1000, "");
-    kube_queue_add_after(bench.queue, "a", 100);
-    kube_queue_add(bench.queue, "a");
-    kube_queue_add_after(bench.queue, "a", 10); /* it waits already */
+    tt_queue_add_after(bench.queue, "a", 100);
+    tt_queue_add(bench.queue, "a");
+    tt_queue_add_after(bench.queue, "a", 10); /* it waits already */
     s_assert_worked(&bench, 0, "a ");
     s_assert_worked(&bench, 1000, "");
-    kube_queue_add_after(bench.queue, "a", 0);
+    tt_queue_add_after(bench.queue, "a", 0);
     s_assert_worked(&bench, 0, "a ");
     bench.finish = false;
-    kube_queue_add(bench.queue, "b");
+    tt_queue_add(bench.queue, "b");
     s_after(&bench, 0);
-    kube_queue_add_after(bench.queue, "b", 10); /* due while it is worked on */
+    tt_queue_add_after(bench.queue, "b", 10); /* due while it is worked on */
     s_assert_worked(&bench, 20, "b ");
-    kube_queue_done(bench.queue, "b", true);
+    tt_queue_done(bench.queue, "b", true);
     s_assert_worked(&bench, 0, "b ");
-    kube_queue_add_after(bench.queue, "b", 100); /* due after that: it stays */
-    kube_queue_done(bench.queue, "b", true);
+    tt_queue_add_after(bench.queue, "b", 100); /* due after that: it stays */
+    tt_queue_done(bench.queue, "b", true);
     s_assert_worked(&bench, 99, "");
     s_assert_worked(&bench, 1, "b ");
     s_free(&bench);
@@ -139,24 +139,24 @@ static void test_backoff(void **state)
     (void)state;
     bench_t bench;
     s_new(&bench, NULL);
-    kube_queue_add(bench.queue, "a");
+    tt_queue_add(bench.queue, "a");
     s_assert_worked(&bench, 0, "a ");
     for (int64_t ms = 5; ms < 200000; ms *= 2) {
         const int64_t most = ms < 60000 ? ms : 60000;
-        kube_queue_done(bench.queue, "a", false);
-        assert_int_equal(kube_queue_depth(bench.queue), 0);
-        assert_int_equal(kube_queue_failing(bench.queue), 1);
+        tt_queue_done(bench.queue, "a", false);
+        assert_int_equal(tt_queue_depth(bench.queue), 0);
+        assert_int_equal(tt_queue_failing(bench.queue), 1);
         s_assert_worked(&bench, most - 1, "");
         s_assert_worked(&bench, 2 + most / 10, "a ");
     }
-    kube_queue_done(bench.queue, "a", false);
-    kube_queue_add(bench.queue, "a"); /* something changed: no waiting */
+    tt_queue_done(bench.queue, "a", false);
+    tt_queue_add(bench.queue, "a"); /* something changed: no waiting */
     s_assert_worked(&bench, 0, "a ");
-    kube_queue_done(bench.queue, "a", true); /* forgotten */
-    assert_int_equal(kube_queue_failing(bench.queue), 0);
-    kube_queue_add(bench.queue, "a");
+    tt_queue_done(bench.queue, "a", true); /* forgotten */
+    assert_int_equal(tt_queue_failing(bench.queue), 0);
+    tt_queue_add(bench.queue, "a");
     s_assert_worked(&bench, 0, "a ");
-    kube_queue_done(bench.queue, "a", false);
+    tt_queue_done(bench.queue, "a", false);
     s_assert_worked(&bench, 4, "");
     s_assert_worked(&bench, 2, "a ");
     s_free(&bench);
@@ -171,12 +171,12 @@ static void test_bucket(void **state)
     char key[20];
     for (int i = 0; i < 200; i++) {
         sprintf(key, "%d", i);
-        kube_queue_add(bench.queue, key);
+        tt_queue_add(bench.queue, key);
     }
     s_after(&bench, 0);
     for (int i = 0; i < 200; i++) {
         sprintf(key, "%d", i);
-        kube_queue_done(bench.queue, key, false);
+        tt_queue_done(bench.queue, key, false);
     }
     bench.count = 0;
     s_after(&bench, 6);
@@ -188,9 +188,9 @@ static void test_bucket(void **state)
     s_free(&bench);
 }
 
-/*  At random: no key is worked on twice at a time (kube_queue_done tells), none that was added is forgotten. */
+/*  At random: no key is worked on twice at a time (tt_queue_done tells), none that was added is forgotten. */
 typedef struct {
-    kube_queue_t *queue;
+    tt_queue_t *queue;
     bool works[50], wanted[50];
 } random_t;
 
@@ -210,7 +210,7 @@ static void test_at_random(void **state)
     tt_reactor_t *loop = NULL;
     random_t self = {0};
     assert_ok(tt_reactor_new(&loop, &clock));
-    assert_ok(kube_queue_new(&self.queue, loop, &(kube_queue_opts_t){.workers = 7}, s_random_work, &self));
+    assert_ok(tt_queue_new(&self.queue, loop, &(tt_queue_opts_t){.workers = 7}, s_random_work, &self));
     for (uint64_t step = 0; step < 20000; step++) {
         uint32_t words[4];
         char key[20];
@@ -219,21 +219,21 @@ static void test_at_random(void **state)
         sprintf(key, "%u", i);
         switch (tt_below(words[1], 6)) {
         case 0:
-            kube_queue_add(self.queue, key);
+            tt_queue_add(self.queue, key);
             self.wanted[i] = true;
             break;
         case 1:
-            kube_queue_add_after(self.queue, key, tt_below(words[2], 20));
+            tt_queue_add_after(self.queue, key, tt_below(words[2], 20));
             self.wanted[i] = true;
             break;
         case 2:
-            kube_queue_pause(self.queue, words[2] & 1);
+            tt_queue_pause(self.queue, words[2] & 1);
             break;
         case 3:
         case 4:
             if (self.works[i]) {
                 self.works[i] = false;
-                kube_queue_done(self.queue, key, words[2] & 1);
+                tt_queue_done(self.queue, key, words[2] & 1);
             }
             break;
         default:
@@ -241,14 +241,14 @@ static void test_at_random(void **state)
             assert_ok(tt_reactor_poll(loop, 0));
         }
     }
-    kube_queue_pause(self.queue, false);
+    tt_queue_pause(self.queue, false);
     for (int round = 0; round < 1000; round++) {
         for (int i = 0; i < 50; i++) {
             char key[20];
             sprintf(key, "%d", i);
             if (self.works[i]) {
                 self.works[i] = false;
-                kube_queue_done(self.queue, key, true);
+                tt_queue_done(self.queue, key, true);
             }
         }
         tt_clock_turn(&clock, 1000000000);
@@ -256,8 +256,8 @@ static void test_at_random(void **state)
     }
     for (int i = 0; i < 50; i++)
         assert_false(self.wanted[i] || self.works[i]);
-    assert_int_equal(kube_queue_depth(self.queue), 0);
-    kube_queue_destroy(&self.queue);
+    assert_int_equal(tt_queue_depth(self.queue), 0);
+    tt_queue_destroy(&self.queue);
     tt_reactor_destroy(&loop);
 }
 
@@ -275,27 +275,27 @@ static void test_numbers(void **state)
     (void)state;
     bench_t bench;
     s_new(&bench, NULL);
-    const kube_queue_stats_t *stats = kube_queue_stats(bench.queue);
-    kube_queue_pause(bench.queue, true);
-    kube_queue_add(bench.queue, "a");
-    kube_queue_add(bench.queue, "a"); /* waits already */
+    const tt_queue_stats_t *stats = tt_queue_stats(bench.queue);
+    tt_queue_pause(bench.queue, true);
+    tt_queue_add(bench.queue, "a");
+    tt_queue_add(bench.queue, "a"); /* waits already */
     s_after(&bench, 500);
     assert_int_equal(stats->adds, 1);
     assert_int_equal(stats->wait.count, 0);
-    kube_queue_pause(bench.queue, false);
+    tt_queue_pause(bench.queue, false);
     s_after(&bench, 0);
     s_assert_histogram(&stats->wait, 8, 1, 0.5); /* over 0.1, up to 1 */
-    kube_queue_add(bench.queue, "a");            /* while it is worked on */
-    kube_queue_add(bench.queue, "a");
+    tt_queue_add(bench.queue, "a");              /* while it is worked on */
+    tt_queue_add(bench.queue, "a");
     assert_int_equal(stats->adds, 2);
     s_after(&bench, 20000);
-    kube_queue_done(bench.queue, "a", false);
+    tt_queue_done(bench.queue, "a", false);
     s_assert_histogram(&stats->work, 10, 1, 20); /* over the last bound */
     assert_int_equal(stats->retries, 1);
     s_after(&bench, 0);
     assert_int_equal(stats->wait.counts[10], 1);
     assert_float_equal(stats->wait.sum, 20.5, 1e-6);
-    kube_queue_done(bench.queue, "a", true);
+    tt_queue_done(bench.queue, "a", true);
     assert_int_equal(stats->work.counts[0], 1); /* no time at all */
     assert_int_equal(stats->retries, 1);
     s_free(&bench);
