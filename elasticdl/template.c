@@ -3,7 +3,7 @@
 #include "common/base/mem.h"
 #include "elasticdl/objects.h"
 #include "common/config/manifest.h"
-#include "k8s/front/fields.h"
+#include "common/config/fields.h"
 #include "k8s/front/object.h"
 
 #define SPEC  "template.spec"
@@ -153,12 +153,12 @@ static tt_status_t s_check_metadata(const look_t *self, const json_t *template_)
 
 static tt_status_t s_check(const look_t *self, const json_t *object)
 {
-    fields_unknown_t unknown;
+    tt_fields_unknown_t unknown;
     json_t *template_;
     if (!parts_is(object, "apiVersion", "v1") || !parts_is(object, "kind", "PodTemplate"))
         return s_wrong(self, "kind", "expected a PodTemplate of v1");
-    if (fields_unknown(&unknown, object, NULL))
-        return fields_err(&unknown, tt_manifest_where(self->file, self->at, unknown.path));
+    if (tt_fields_unknown(&unknown, object, NULL))
+        return tt_fields_err(&unknown, tt_manifest_where(self->file, self->at, unknown.path));
     TT_TRY(s_get(self, object, "template", JSON_OBJECT, &template_));
     if (!template_)
         return s_wrong(self, "template", "is missing");

@@ -7,7 +7,7 @@
 #include "common/config/config.h"
 #include "common/job/job.h"
 #include "k8s/api/dump.h"
-#include "k8s/front/fields.h"
+#include "common/config/fields.h"
 #include "common/config/manifest.h"
 #include "k8s/front/front.h"
 #include "local/local.h"
@@ -400,12 +400,12 @@ static const front_t *s_of_config(const char *kind)
 /*  A field that is misspelled would mean nothing, silently. */
 static tt_status_t s_known_fields(const reader_t *self, size_t index)
 {
-    fields_unknown_t wrong;
+    tt_fields_unknown_t wrong;
     const char *kind = parts_text(tt_manifest_at(self->manifest, index), "kind", "");
     const front_t *front = s_front(kind) ? s_front(kind) : s_of_config(kind);
-    if (!fields_unknown(&wrong, tt_manifest_at(self->manifest, index), front ? front->local->fields : NULL))
+    if (!tt_fields_unknown(&wrong, tt_manifest_at(self->manifest, index), front ? front->local->fields : NULL))
         return TT_OK;
-    return fields_err(&wrong, tt_manifest_where(self->manifest, index, wrong.path));
+    return tt_fields_err(&wrong, tt_manifest_where(self->manifest, index, wrong.path));
 }
 
 /*  A cluster has no such kind. known: what would do, the last one behind "or". */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "k8s/dijob/plan.h"
 
-static const fields_type_t s_fields[] = {
+static const tt_fields_type_t s_fields[] = {
 #define FIELDS(type, fields) {#type, fields},
 #include "k8s/dijob/fields.def"
 #undef FIELDS

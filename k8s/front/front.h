@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "k8s/front/entry.h"
-#include "k8s/front/fields.h"
+#include "common/config/fields.h"
 
 /* ---- what there is ------------------------------------------------------------------------------------------------------ */
 
@@ -179,10 +179,10 @@ typedef struct {
 } front_seen_t;
 
 typedef struct {
-    const fields_type_t *fields; /* what its objects may hold (fields.h); NULL = nothing is said about them */
-    const char *const *used;     /* members of spec that mean something here; NULL at the end                   */
-    const char *policy;          /* member of spec that has ttlSecondsAfterFinished and suspend as well; NULL   */
-    const char *config_kind;     /* kind of the objects of front_t.config; NULL                                 */
+    const tt_fields_type_t *fields; /* what its objects may hold (fields.h); NULL = nothing is said about them */
+    const char *const *used;        /* members of spec that mean something here; NULL at the end                   */
+    const char *policy;             /* member of spec that has ttlSecondsAfterFinished and suspend as well; NULL   */
+    const char *config_kind;        /* kind of the objects of front_t.config; NULL                                 */
     bool (*runs_tutti)(
         const void *job); /* a container without a command, or with `tutti`, is this program; NULL = no */
     front_seen_t (*seen)(const void *pod);

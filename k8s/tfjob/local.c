@@ -2,7 +2,7 @@
 #include "k8s/front/object.h"
 #include "k8s/tfjob/tfjob.h"
 
-static const fields_type_t s_fields[] = {
+static const tt_fields_type_t s_fields[] = {
 #define FIELDS(type, fields) {#type, fields},
 #include "k8s/tfjob/fields.def"
 #undef FIELDS

@@ -191,7 +191,7 @@ def test_the_page_of_names(k8s):
 
 
 def fields_of_server(definitions, crds):
-    """{type: {field: type of what it holds or None}} as the tables (fields.def) have them, from the schemas of a server."""
+    """{type: {field: type of what it holds or None}} as the tables (kubernetes.def, fields.def) have them, from the schemas of a server."""
     found = {}
 
     def inside(schema):
@@ -232,7 +232,7 @@ def fields_of_server(definitions, crds):
 
 def fields_of_table():
     entries = []
-    for path in glob.glob(os.path.join(K8S, "*/fields.def")):
+    for path in [os.path.join(K8S, "..", "common/config/kubernetes.def"), *glob.glob(os.path.join(K8S, "*/fields.def"))]:
         with open(path, encoding="utf-8") as file:
             entries += re.findall(r"^FIELDS\((\w+),((?:\s*\"[^\"]*\")+)\)", file.read(), re.M)
     return {name: {field: kind or None for field, _, kind in (word.partition(":") for word in "".join(

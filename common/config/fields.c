@@ -1,4 +1,4 @@
-#include "k8s/front/fields.h"
+#include "common/config/fields.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +8,18 @@
 
 enum { DEPTH_MAX = 64, NAMES_MAX = 128, NAME_BYTES = 64 }; /* of a manifest; fields of the largest type: 40 */
 
-static const fields_type_t s_types[] = {
+static const tt_fields_type_t s_types[] = {
 #define FIELDS(type, fields) {#type, fields},
-#include "k8s/front/fields.def"
+#include "common/config/kubernetes.def"
 #undef FIELDS
     {0}};
 
 typedef struct {
-    fields_unknown_t *out;
-    const fields_type_t *own; /* may be NULL */
+    tt_fields_unknown_t *out;
+    const tt_fields_type_t *own; /* may be NULL */
 } walk_t;
 
-static const fields_type_t *s_find(const fields_type_t *table, const char *name, size_t length)
+static const tt_fields_type_t *s_find(const tt_fields_type_t *table, const char *name, size_t length)
 {
     for (; table && table->name; table++)
         if (strlen(table->name) == length && strncmp(table->name, name, length) == 0)
@@ -27,16 +27,16 @@ static const fields_type_t *s_find(const fields_type_t *table, const char *name,
     return NULL;
 }
 
-static const fields_type_t *s_type(const walk_t *self, const char *name, size_t length)
+static const tt_fields_type_t *s_type(const walk_t *self, const char *name, size_t length)
 {
-    const fields_type_t *own = s_find(self->own, name, length);
+    const tt_fields_type_t *own = s_find(self->own, name, length);
     return own ? own : s_find(s_types, name, length);
 }
 
 /*  What a field holds. */
 typedef struct {
-    const fields_type_t *type; /* NULL = not looked into                  */
-    bool map;                  /* of free keys, with a `type` at each     */
+    const tt_fields_type_t *type; /* NULL = not looked into                  */
+    bool map;                     /* of free keys, with a `type` at each     */
 } inner_t;
 
 static inner_t s_inner(const walk_t *self, const char *text, size_t length)
@@ -46,7 +46,7 @@ static inner_t s_inner(const walk_t *self, const char *text, size_t length)
 }
 
 /*  Has the type this field? */
-static bool s_has(const walk_t *self, const fields_type_t *type, const char *field, inner_t *inner)
+static bool s_has(const walk_t *self, const tt_fields_type_t *type, const char *field, inner_t *inner)
 {
     const size_t length = strlen(field);
     for (const char *at = type->fields, *end; *at; at = *end ? end + 1 : end) {
@@ -60,7 +60,7 @@ static bool s_has(const walk_t *self, const fields_type_t *type, const char *fie
     return false;
 }
 
-static void s_nearest(fields_unknown_t *out, const fields_type_t *type)
+static void s_nearest(tt_fields_unknown_t *out, const tt_fields_type_t *type)
 {
     char names[NAMES_MAX][NAME_BYTES];
     const char *list[NAMES_MAX];
@@ -75,11 +75,11 @@ static void s_nearest(fields_unknown_t *out, const fields_type_t *type)
     snprintf(out->near, sizeof out->near, "%s", near ? near : "");
 }
 
-static bool s_walk(const walk_t *self, const json_t *value, const fields_type_t *type, int depth);
+static bool s_walk(const walk_t *self, const json_t *value, const tt_fields_type_t *type, int depth);
 
-static bool s_list(const walk_t *self, const json_t *list, const fields_type_t *type, int depth)
+static bool s_list(const walk_t *self, const json_t *list, const tt_fields_type_t *type, int depth)
 {
-    fields_unknown_t *out = self->out;
+    tt_fields_unknown_t *out = self->out;
     const size_t length = strlen(out->path);
     size_t i;
     json_t *item;
@@ -94,7 +94,7 @@ static bool s_list(const walk_t *self, const json_t *list, const fields_type_t *
 }
 
 /*  The key at the end of the path; its length before that. */
-static size_t s_enter(fields_unknown_t *out, const char *key)
+static size_t s_enter(tt_fields_unknown_t *out, const char *key)
 {
     const size_t length = strlen(out->path);
     snprintf(out->path + length, sizeof out->path - length, "%s%s", length ? "." : "", key);
@@ -102,9 +102,9 @@ static size_t s_enter(fields_unknown_t *out, const char *key)
 }
 
 /*  Keys of the user's own. */
-static bool s_map(const walk_t *self, const json_t *map, const fields_type_t *type, int depth)
+static bool s_map(const walk_t *self, const json_t *map, const tt_fields_type_t *type, int depth)
 {
-    fields_unknown_t *out = self->out;
+    tt_fields_unknown_t *out = self->out;
     const char *key;
     json_t *inside;
     json_object_foreach((json_t *)(uintptr_t)map, key, inside)
@@ -117,9 +117,10 @@ static bool s_map(const walk_t *self, const json_t *map, const fields_type_t *ty
     return false;
 }
 
-static bool s_is_wrong(const walk_t *self, const char *key, const json_t *inside, const fields_type_t *type, int depth)
+static bool s_is_wrong(
+    const walk_t *self, const char *key, const json_t *inside, const tt_fields_type_t *type, int depth)
 {
-    fields_unknown_t *out = self->out;
+    tt_fields_unknown_t *out = self->out;
     inner_t inner = {0};
     if (!s_has(self, type, key, &inner)) {
         snprintf(out->field, sizeof out->field, "%s", key);
@@ -133,9 +134,9 @@ static bool s_is_wrong(const walk_t *self, const char *key, const json_t *inside
 }
 
 /*  Leaves the path of what was found. A value of another shape than its type's is for others to refuse. */
-static bool s_walk(const walk_t *self, const json_t *value, const fields_type_t *type, int depth)
+static bool s_walk(const walk_t *self, const json_t *value, const tt_fields_type_t *type, int depth)
 {
-    fields_unknown_t *out = self->out;
+    tt_fields_unknown_t *out = self->out;
     const char *key;
     json_t *inside;
     if (depth == DEPTH_MAX)
@@ -152,16 +153,16 @@ static bool s_walk(const walk_t *self, const json_t *value, const fields_type_t 
     return false;
 }
 
-bool fields_unknown(fields_unknown_t *out, const json_t *object, const fields_type_t *own)
+bool tt_fields_unknown(tt_fields_unknown_t *out, const json_t *object, const tt_fields_type_t *own)
 {
     const walk_t walk = {out, own};
     const char *kind = json_string_value(json_object_get(object, "kind"));
-    const fields_type_t *type = kind ? s_type(&walk, kind, strlen(kind)) : NULL;
-    *out = (fields_unknown_t){0};
+    const tt_fields_type_t *type = kind ? s_type(&walk, kind, strlen(kind)) : NULL;
+    *out = (tt_fields_unknown_t){0};
     return type && s_walk(&walk, object, type, 0);
 }
 
-tt_status_t fields_err(const fields_unknown_t *self, const char *where)
+tt_status_t tt_fields_err(const tt_fields_unknown_t *self, const char *where)
 {
     return tt_err(TT_CONFIG, "%s: %s: %s has no field '%s'%s%s%s", where, self->path, self->type, self->field,
         *self->near ? "; did you mean '" : "", self->near, *self->near ? "'?" : "");

@@ -1,19 +1,19 @@
 /*  Fields of manifests: what is known is let through, what is misspelled is found with its path and what was meant. */
-#include "k8s/front/fields.h"
+#include "common/config/fields.h"
 #include <string.h>
 #include "k8s/front/front.h"
 #include "tests/test.h"
 
 /*  Those of all kinds of jobs are looked for, as each knows its own. */
-static bool s_unknown(fields_unknown_t *out, const json_t *object)
+static bool s_unknown(tt_fields_unknown_t *out, const json_t *object)
 {
     for (size_t i = 0; i < front_end_count; i++)
-        if (fields_unknown(out, object, front_ends[i]->local->fields))
+        if (tt_fields_unknown(out, object, front_ends[i]->local->fields))
             return true;
-    return fields_unknown(out, object, NULL);
+    return tt_fields_unknown(out, object, NULL);
 }
 
-static bool s_find(fields_unknown_t *out, const char *text)
+static bool s_find(tt_fields_unknown_t *out, const char *text)
 {
     json_error_t error;
     json_t *object = json_loads(text, 0, &error);
@@ -29,7 +29,7 @@ static bool s_find(fields_unknown_t *out, const char *text)
 
 static void s_assert_unknown(const char *text, const char *path, const char *field, const char *type, const char *near)
 {
-    fields_unknown_t out;
+    tt_fields_unknown_t out;
     assert_true(s_find(&out, text));
     assert_string_equal(out.path, path);
     assert_string_equal(out.field, field);
@@ -58,7 +58,7 @@ static void test_misspelled(void **state)
 static void test_in_a_map_of_free_keys(void **state)
 {
     (void)state;
-    fields_unknown_t out;
+    tt_fields_unknown_t out;
     s_assert_unknown(
         "{\"kind\":\"TFJob\",\"spec\":{\"tfReplicaSpecs\":{\"PS\":{\"replicas\":1},\"worker\":{\"replica\":2}}}}",
         "spec.tfReplicaSpecs.worker.replica", "replica", "TFJobReplicaSpec", "replicas");
@@ -74,7 +74,7 @@ static void test_in_a_map_of_free_keys(void **state)
 static void test_maps_and_kinds_of_others_are_free(void **state)
 {
     (void)state;
-    fields_unknown_t out;
+    tt_fields_unknown_t out;
     assert_false(s_find(&out, JOB("{\"resources\":{\"limits\":{\"example.com/thing\":1}}}")));
     assert_false(s_find(&out, "{\"kind\":\"Deployment\",\"nonsense\":1}"));
     assert_false(s_find(&out, "{\"kind\":7}"));
@@ -84,7 +84,7 @@ static void test_maps_and_kinds_of_others_are_free(void **state)
 static void test_as_deep_as_a_manifest_may_be(void **state)
 {
     (void)state;
-    fields_unknown_t out;
+    tt_fields_unknown_t out;
     json_t *deep = json_pack("{s:i}", "nonsense", 1);
     for (int i = 0; i < 200; i++)
         deep = json_pack("[o]", deep);
@@ -96,7 +96,7 @@ static void test_as_deep_as_a_manifest_may_be(void **state)
 static void test_long_names_are_cut(void **state)
 {
     (void)state;
-    fields_unknown_t out;
+    tt_fields_unknown_t out;
     char name[1000];
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
