@@ -183,6 +183,18 @@ bool plan_older(const tt_replica_t *a, const tt_replica_t *b)
     return a->created_s != b->created_s ? a->created_s < b->created_s : strcmp(a->name, b->name) < 0;
 }
 
+bool tt_code_set_has(const tt_code_set_t *self, int code)
+{
+    return code >= 0 && code < TT_EXIT_CODES && (self->bits[code / 64] >> code % 64 & 1);
+}
+
+void tt_code_set_put(tt_code_set_t *self, int code, bool on)
+{
+    const uint64_t bit = UINT64_C(1) << code % 64;
+    TT_CHECK(code >= 0 && code < TT_EXIT_CODES);
+    self->bits[code / 64] = on ? self->bits[code / 64] | bit : self->bits[code / 64] & ~bit;
+}
+
 bool tt_stage_final(tt_stage_t stage)
 {
     return stage == TT_STAGE_SUCCEEDED || stage == TT_STAGE_FAILED;

@@ -136,15 +136,17 @@ static bool s_is_signal(int32_t code)
     return code == 130 || code == 137 || code == 138 || code == 143;
 }
 
-static bool s_is_final_code(tt_codes_t codes, const tt_replica_t *replica)
+static bool s_is_final_code(const tt_group_t *rule, const tt_replica_t *replica)
 {
-    switch (codes) {
+    switch (rule->final_codes) {
     case TT_CODES_TUTTI: /* also of one that waits to be started again */
         return tt_exit_is_final(replica->exit_code);
     case TT_CODES_PLAIN:
         return replica->state == TT_REPLICA_FAILED && replica->exit_code > 0 && replica->exit_code < 128;
     case TT_CODES_SIGNAL:
         return replica->state == TT_REPLICA_FAILED && replica->exit_code > 0 && !s_is_signal(replica->exit_code);
+    case TT_CODES_LISTED:
+        return tt_code_set_has(rule->listed, replica->exit_code);
     case TT_CODES_NONE:
     case TT_CODES_RULES:
         break;
@@ -158,7 +160,7 @@ bool plan_code(plan_t *self)
         const tt_replica_t *replica = &self->seen->replicas[i];
         if (replica->group < self->rules->group_count && plan_stays(self, i) && !self->replaced[i] &&
             !replica->disrupted && !replica->lost && !replica->refused &&
-            s_is_final_code(self->rules->groups[replica->group].final_codes, replica)) {
+            s_is_final_code(&self->rules->groups[replica->group], replica)) {
             plan_stage(self, (tt_fact_t){TT_STAGE_FAILED, TT_WHY_CODE, i, 1, 0});
             return true;
         }

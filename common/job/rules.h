@@ -3,6 +3,7 @@
  *  Plain data, made by a front end for one call of tt_plan; strings are the front end's. docs/internals/job.md tells what each
  *  rule means and how the kinds of jobs map onto it. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "common/job/job.h"
@@ -26,8 +27,17 @@ typedef enum {
     TT_CODES_PLAIN,  /* 1 .. 127 are the program's own mistake; from 128 on a signal ended it: "by exit code" */
     TT_CODES_SIGNAL, /* all but 130, 137, 138 and 143 (SIGINT, SIGKILL, SIGUSR1, SIGTERM): a crash by a signal is the
                         program's own mistake, too. TFJob's "ExitCode"                                          */
+    TT_CODES_LISTED, /* those of tt_group_t.listed; as TUTTI also of one that waits to be started again     */
     TT_CODES_RULES
 } tt_codes_t;
+
+/*  Some of the codes 0 .. 255, which are all there are. */
+enum { TT_EXIT_CODES = 256 };
+typedef struct {
+    uint64_t bits[TT_EXIT_CODES / 64];
+} tt_code_set_t;
+bool tt_code_set_has(const tt_code_set_t *self, int code); /* any int */
+void tt_code_set_put(tt_code_set_t *self, int code, bool on);
 
 typedef enum {
     TT_DECIDES_NONE,  /* works for others: who ends well is wanted still            */
@@ -52,6 +62,7 @@ typedef struct {
     tt_identity_t identity;
     tt_failure_t on_failure;
     tt_codes_t final_codes;
+    const tt_code_set_t *listed; /* TT_CODES_LISTED */
     tt_decides_t decides;
     int32_t deciding; /* TT_DECIDES_FIRST: whose end is the job's; below `want` */
     int64_t want; /* -1 = as they are: somebody else makes and removes, only who failed or was disrupted is replaced */

@@ -6,6 +6,7 @@
 #include "common/config/config.h"
 #include "k8s/dijob/parts.h"
 #include "k8s/front/kueue.h"
+#include "k8s/front/policy.h"
 #include "k8s/front/spec.h"
 
 enum { JOB_NAME_MAX = 45, TASK_AND_JOB_MAX = 57, TASKS_MAX = 64, TASKS_BACKOFF_LIMIT = 3, LABEL_MAX = 63 };
@@ -213,6 +214,14 @@ static void s_batch(dijob_t *self, const json_t *spec)
                       "spec.managedBy is coordinator");
 }
 
+/*  Ours say by their codes that the same would come again; of other programs the user knows. */
+static void s_fatal(dijob_t *self, const json_t *spec)
+{
+    for (int code = 0; code < TT_EXIT_CODES && self->tutti; code++)
+        tt_code_set_put(&self->fatal, code, tt_exit_is_final(code));
+    self->policy = policy_read(&self->invalid, spec, &self->fatal);
+}
+
 static void s_spec(dijob_t *self, const json_t *spec)
 {
     if (!spec_is_label(self->meta.name, JOB_NAME_MAX, true))
@@ -227,6 +236,7 @@ static void s_spec(dijob_t *self, const json_t *spec)
     spec_text(&self->invalid, spec, "spec", "group");
     spec_text(&self->invalid, spec, "spec", "priorityClassName");
     s_batch(self, spec);
+    s_fatal(self, spec);
     s_volumes(self, spec);
     self->preemptible = json_is_true(json_object_get(spec, "preemptible"));
     const json_t *tasks = json_object_get(spec, "tasks");

@@ -8,7 +8,7 @@
 #pragma once
 #include <jansson.h>
 #include <stdint.h>
-#include "common/job/job.h"
+#include "common/job/rules.h"
 #include "k8s/api/dump.h"
 #include "k8s/front/entry.h"
 
@@ -87,6 +87,8 @@ typedef struct {
     dijob_task_t *tasks;
     size_t task_count;
     int64_t backoff_limit; /* -1 = no limit; absent = 3 with tasks, -1 with roles */
+    bool policy; /* podFailurePolicy is given: `fatal` has the exit codes that end the job, engine tutti's too */
+    tt_code_set_t fatal;
     bool preemptible;
     /* status */
     dijob_phase_t phase;

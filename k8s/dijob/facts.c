@@ -25,7 +25,8 @@ static void s_code(planner_t *self, const dijob_pod_t *pod)
     char *words = plan_words(self, pod);
     planner_phase(self, DIJOB_PHASE_FAILED, self->job->tasks_shape ? "JobFailed" : "DIJobFailed", "Warning",
         "DIJob %s failed because %s", self->job->meta.name, words);
-    self->reason = tt_exit_word(pod->last_exit);
+    const char *word = self->job->tutti ? tt_exit_word(pod->last_exit) : NULL;
+    self->reason = word ? word : "PodFailurePolicy"; /* batch/v1's word */
     free(words);
 }
 

@@ -10,8 +10,8 @@ static const tt_fields_type_t s_fields[] = {
     {0}};
 
 static const char *const s_used[] = {"cleanPodPolicy", "volumes", "coordinator", "collector", "learner", "aggregator",
-    "tasks", "engine", "preemptible", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "suspend",
-    NULL};
+    "tasks", "engine", "preemptible", "backoffLimit", "podFailurePolicy", "activeDeadlineSeconds",
+    "ttlSecondsAfterFinished", "suspend", NULL};
 
 static bool s_runs_tutti(const void *job)
 {

@@ -61,8 +61,12 @@ static int64_t s_admitted(const planner_t *planner, const char *group, int64_t w
 /*  What any group of the job has in common. */
 static tt_group_t s_group(const planner_t *planner, const char *name, dijob_role_t role, int task)
 {
+    const dijob_t *job = planner->job;
     return (tt_group_t){.name = name,
-        .final_codes = planner->job->tutti ? TT_CODES_TUTTI : TT_CODES_NONE,
+        .final_codes = job->policy  ? TT_CODES_LISTED
+                       : job->tutti ? TT_CODES_TUTTI
+                                    : TT_CODES_NONE,
+        .listed = &job->fatal,
         .min = -1,
         .after = TT_GROUP_NONE,
         .owner = TT_GROUP_NONE,

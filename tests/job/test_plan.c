@@ -215,6 +215,45 @@ static void test_only_signals_from_outside_are_no_mistake(void **state)
         s_by_signal(final[i], false);
 }
 
+/*  Those that the front end names, also of one that waits to be started again inside; not where its place is to blame. */
+static void test_codes_that_are_listed_end_the_job(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        bool waits, disrupted, ends;
+    } all[] = {{2, false, false, true}, {2, true, false, true}, {2, false, true, false}, {1, false, false, false},
+        {1, true, false, false}, {255, false, false, true}, {256, false, false, false}};
+    for (size_t i = 0; i < TT_COUNT(all); i++) {
+        world_t w;
+        tt_code_set_t codes = {0};
+        tt_code_set_put(&codes, 2, true);
+        tt_code_set_put(&codes, 255, true);
+        tt_code_set_put(&codes, 1, true);
+        tt_code_set_put(&codes, 1, false);
+        world_init(&w);
+        tt_group_t *group = world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_ALL, 2);
+        group->final_codes = TT_CODES_LISTED;
+        group->listed = &codes;
+        world_settle(&w, 50);
+        tt_replica_t *replica = world_get(&w, "a-1");
+        if (all[i].waits) {
+            replica->waits = true;
+            replica->ready = false;
+            replica->exit_code = all[i].code;
+        } else
+            world_end(&w, replica, all[i].code);
+        replica->disrupted = all[i].disrupted;
+        tt_plan_t plan;
+        world_plan(&w, &plan);
+        assert_int_equal(plan.state.stage, all[i].ends ? TT_STAGE_FAILED : TT_STAGE_RUNNING);
+        if (all[i].ends)
+            assert_int_equal(plan.facts[plan.fact_count - 1].why, TT_WHY_CODE);
+        tt_plan_clear(&plan);
+        world_free(&w);
+    }
+}
+
 /*  Containers that are started again inside replicas that run: with a limit of 0 one is too many. */
 static void s_inside(int64_t limit, int each, bool fails)
 {
@@ -498,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_restarts_of_a_place_are_counted_to_the_limit),
         cmocka_unit_test(test_an_exit_code_decides_whether_it_comes_again),
         cmocka_unit_test(test_only_signals_from_outside_are_no_mistake),
+        cmocka_unit_test(test_codes_that_are_listed_end_the_job),
         cmocka_unit_test(test_restarts_inside_replicas_are_summed_up_to_the_limit),
         cmocka_unit_test(test_who_helps_once_is_not_called_again),
         cmocka_unit_test(test_a_place_keeps_its_service),

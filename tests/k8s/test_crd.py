@@ -43,6 +43,10 @@ def container(**fields):
     return job(coordinator={"template": template(containers=[{"name": "di-container", **fields}])})
 
 
+def policy(action, operator, *values):
+    return {"rules": [{"action": action, "onExitCodes": {"operator": operator, "values": list(values)}}]}
+
+
 def task(**fields):
     return {"type": "none", "name": "a", "template": template(), **fields}
 
@@ -84,6 +88,16 @@ BAD = [
     (job("j" * 45, tasks=[task(name="t" * 13)]), "the names of the job and of a task have more than 57 characters together"),
     (job(tasks=[task()], backoffLimit=-1), "spec.backoffLimit in body should be greater than or equal to 0"),
     (job(tasks=[task()], priority="urgent"), "Unsupported value: \"urgent\""),
+    (roles(podFailurePolicy={}), "spec.podFailurePolicy.rules: Required value"),
+    (roles(podFailurePolicy=policy("FailIndex", "In", 1)), "Unsupported value: \"FailIndex\": supported values: \"FailJob\", \"Count\""),
+    (roles(podFailurePolicy=policy("FailJob", "Is", 1)), "Unsupported value: \"Is\": supported values: \"In\", \"NotIn\""),
+    (roles(podFailurePolicy=policy("FailJob", "In")), "onExitCodes.values in body should have at least 1 items"),
+    (roles(podFailurePolicy=policy("FailJob", "In", 1, 0)), "spec.podFailurePolicy.rules[0].onExitCodes.values: Forbidden: 0 is no failure"),
+    (roles(podFailurePolicy=policy("FailJob", "In", 256)), "should be less than or equal to 255"),
+    (roles(podFailurePolicy=policy("FailJob", "In", 2, 2)), "values[1]: Duplicate value"),
+    (roles(podFailurePolicy={"rules": 21 * policy("Count", "In", 1)["rules"]}), "must have at most 20 items"),
+    (roles(podFailurePolicy={"rules": [{"action": "FailJob"}]}), "rules[0].onExitCodes: Required value"),
+    (roles(podFailurePolicy={"rules": [{"action": "Ignore", "onPodConditions": []}]}), "unknown field \"spec.podFailurePolicy.rules[0].onPodConditions\""),
     (roles(engine="torch"), "supported values: \"tutti\", \"di-engine\""),
     (roles(managedBy="me"), "supported values: \"operator\", \"coordinator\""),
     (roles(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds in body should be greater than or equal to 1"),
@@ -110,6 +124,8 @@ BAD = [
 GOOD = [
     roles(cleanPodPolicy=""), roles(cleanPodPolicy="ALL"), roles(cleanPodPolicy="None"), job("q" * 45),
     roles(collector={"template": template(), "replicas": 0}), roles(aggregator={"replicas": 2}),
+    roles(podFailurePolicy={"rules": []}), roles(podFailurePolicy=policy("FailJob", "NotIn", 0, 143)),
+    roles(podFailurePolicy={"rules": 20 * policy("Count", "In", *range(1, 256))["rules"]}),
     roles(engine="tutti", managedBy="coordinator"), roles(managedBy="coordinator", suspend=False), job("j" * 45, tasks=[task(name="t" * 12)]),
     container(resources={"limits": {"cpu": 0.5, "memory": "10Gi", "nvidia.com/gpu": 2}}),
     container(restartPolicy="Always", newFieldOfTomorrow={"deep": [1, {"er": True}]}),
@@ -119,7 +135,7 @@ GOOD = [
 # Every field that has a value of its own kind; what goes in through one version comes out of the other.
 EVERYTHING = [
     roles(group="g", engine="tutti", managedBy="operator", cleanPodPolicy="ALL", priorityClassName="p", priority="high",
-          preemptible=True, backoffLimit=0, activeDeadlineSeconds=3600, ttlSecondsAfterFinished=0, suspend=True, volumes=[{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"a": "b"}}}],
+          preemptible=True, backoffLimit=0, podFailurePolicy=policy("FailJob", "In", 2), activeDeadlineSeconds=3600, ttlSecondsAfterFinished=0, suspend=True, volumes=[{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"a": "b"}}}],
           collector={"replicas": 4, "minReplicas": 0, "maxReplicas": 8, "template": template(tolerations=[{"operator": "Exists"}], tomorrow=[0.5, None, "x"])},
           learner={"replicas": 1, "minReplicas": 1, "maxReplicas": 1, "template": template()}, aggregator={"replicas": 0, "template": template()}),
     job(cleanPodPolicy="Running", backoffLimit=7, preemptible=False, priority="normal", volumes=[{"name": "v", "emptyDir": {}}],

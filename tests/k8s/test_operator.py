@@ -387,13 +387,13 @@ def test_a_failed_replica_is_replaced_once(k8s):
         s_delete(k8s, "fail")
 
 
-def s_fail_newest(k8s, job, role):
+def s_fail_newest(k8s, job, role, code=5):
     """The one of a role that has not failed, as soon as it is there; its name."""
     def alive():
         return [name for name, pod in s_pods(k8s, job, role).items() if pod["status"]["phase"] == "Pending"]
     (name,) = wait_for(alive, f"a {role} of {job}", DEADLINE)
     s_move(k8s, name, "Running")
-    s_move(k8s, name, "Failed", code=5)
+    s_move(k8s, name, "Failed", code=code)
     return name
 
 
@@ -415,6 +415,41 @@ def test_a_role_that_can_only_fail(k8s):
         wait_for(lambda: "crash-coordinator" not in s_pods(k8s, "crash"), "the coordinator to go")
         op.idle()
         s_delete(k8s, "crash")
+
+
+def s_policy(**in_order):
+    return {"rules": [{"action": action, "onExitCodes": {"operator": "In", "values": values}} for action, values in in_order.items()]}
+
+
+def test_a_typo_fails_the_job(k8s):
+    """podFailurePolicy: by a pod's end, by a container's that its kubelet starts again, and by an edit of a job that crashes already."""
+    with Operator(k8s) as op:
+        s_start(k8s, s_job("typo", learners=1, podFailurePolicy=s_policy(Count=[3], FailJob=[2, 3])))
+        s_fail_newest(k8s, "typo", "learner", code=3)
+        wait_for(lambda: len(s_pods(k8s, "typo", "learner")) == 2, "who ended with a code that counts to be replaced", DEADLINE)
+        check(s_phase(k8s, "typo") == "Running", "it counts")
+        name = s_fail_newest(k8s, "typo", "learner", code=2)
+        status = s_await_phase(k8s, "typo", "Failed")
+        words = f"DIJob typo failed because pod {name} ended with exit code 2 (Error)"
+        check(status["reason"] == "PodFailurePolicy" and {c["type"]: c["message"] for c in status["conditions"]}["Failed"] == words, status)
+        wait_for(lambda: ("Warning", "DIJobFailed", words) in s_events(k8s, "typo"), "its event", DEADLINE)
+        columns = k8s.kubectl("get", "dijob", "typo", "--no-headers").stdout.split()
+        check(columns[1] == "Failed" and columns[3] == "PodFailurePolicy", columns)
+        s_delete(k8s, "typo")
+
+        s_start(k8s, s_job("again", collectors=1))
+        (name,) = s_await_pods(k8s, "again", 1, "collector")
+        ended = {"terminated": {"exitCode": 2, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}}
+        k8s.patch(f"{PODS}/{name}/status", {"status": {"phase": "Running", "containerStatuses": [
+            {"name": "di-container", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended, "ready": False,
+             "restartCount": 7, "image": "x:1", "imageID": ""}]}})
+        wait_for(lambda: k8s.get(f"{JOBS}/again")["status"].get("reason") == "CrashLoop", "a crash loop", DEADLINE)
+        check(s_phase(k8s, "again") == "Running", "without a policy it goes on")
+        k8s.patch(f"{JOBS}/again", {"spec": {"podFailurePolicy": s_policy(FailJob=[2])}})
+        status = s_await_phase(k8s, "again", "Failed")
+        check(status["reason"] == "PodFailurePolicy", status)
+        op.idle()
+        s_delete(k8s, "again")
 
 
 def test_learners_with_several_gpus(k8s):
@@ -860,6 +895,7 @@ def test_the_command(k8s):
 if __name__ == "__main__":
     cluster.main(test_from_created_to_succeeded, test_every_cleanup_policy, test_the_replicas_api,
                  test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once, test_a_role_that_can_only_fail,
+                 test_a_typo_fails_the_job,
                  test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
                  test_a_pod_of_that_name_that_is_not_ours, test_the_same_name_again, test_what_a_batch_job_has, test_an_embedded_job_is_left_alone, test_tasks,
                  test_no_writes_in_steady_state, test_two_operators_one_leader, test_a_leader_that_was_stopped, test_killed_at_random_moments,

@@ -185,6 +185,34 @@ static void test_the_limit_of_failures(void **state)
     }
 }
 
+/*  A policy stands beside what the codes of engine tutti say, and has the last word. */
+static void test_which_codes_end_a_job(void **state)
+{
+    (void)state;
+#define POLICY                                                                                       \
+    "'podFailurePolicy':{'rules':[{'action':'Count','onExitCodes':{'operator':'In','values':[66]}}," \
+    "{'action':'FailJob','onExitCodes':{'operator':'In','values':[2]}}]},"
+    static const struct {
+        const char *spec;
+        bool policy, ends_2, ends_66, ends_78;
+    } cases[] = {{ROLES, false, false, false, false}, {POLICY ROLES, true, true, false, false},
+        {"'engine':'tutti'," POLICY ROLES, true, true, false, true}};
+#undef POLICY
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        char *text = tt_sprintf("{" API ",'metadata':{'name':'a'},'spec':{%s}}", cases[i].spec);
+        dijob_t *job = s_decode(text);
+        assert_null(job->invalid);
+        assert_int_equal(job->policy, cases[i].policy);
+        assert_int_equal(tt_code_set_has(&job->fatal, 2), cases[i].ends_2);
+        assert_int_equal(tt_code_set_has(&job->fatal, 66), cases[i].ends_66);
+        assert_int_equal(tt_code_set_has(&job->fatal, 78), cases[i].ends_78);
+        dijob_destroy(&job);
+        free(text);
+    }
+    s_assert_reason("a", "{'podFailurePolicy':{'rules':[{'action':'Ignore'}]}," ROLES "}",
+        "spec.podFailurePolicy.rules[0].action: 'Ignore' is none of FailJob, Count");
+}
+
 static void test_the_words_of_the_schema(void **state)
 {
     (void)state;
@@ -287,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_what_ours_adds),
         cmocka_unit_test(test_a_job_of_tasks),
         cmocka_unit_test(test_the_limit_of_failures),
+        cmocka_unit_test(test_which_codes_end_a_job),
         cmocka_unit_test(test_bounds_of_replicas),
         cmocka_unit_test(test_a_job_that_is_a_file),
         cmocka_unit_test(test_the_words_of_the_schema),

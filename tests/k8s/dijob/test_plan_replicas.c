@@ -232,6 +232,62 @@ static void test_who_is_replaced_without_a_number_counts_too(void **state)
     assert_string_equal(cluster_status(c, "reason"), "BackoffLimitExceeded");
 }
 
+/* ---- podFailurePolicy ------------------------------------------------------------------------------------------------------- */
+
+/*  Of a learner, by its pod's end or by its container's, of the coordinator that its kubelet starts again, of a learner of several GPUs. */
+static void test_a_code_of_the_policy_fails_the_job(void **state)
+{
+    static const struct {
+        dijob_role_t role;
+        bool waits;
+    } all[] = {{DIJOB_LEARNER, false}, {DIJOB_LEARNER, true}, {DIJOB_COORDINATOR, true}};
+    for (size_t i = 0; i < TT_COUNT(all); i++) {
+        cluster_t *c = *state;
+        c->job.policy = true;
+        tt_code_set_put(&c->job.fatal, 2, true);
+        s_want(c, DIJOB_LEARNER, 2);
+        cluster_run_all(c, 10);
+        dijob_pod_t *pod = s_alive(c, all[i].role);
+        char *words = tt_sprintf("True DIJobFailed DIJob qbert failed because pod %s ended with exit code 2 (Error): "
+                                 "unrecognized arguments: --lrate",
+            pod->meta.name);
+        pod->words = tt_strdup("unrecognized arguments: --lrate");
+        if (all[i].waits) {
+            pod->main = MAIN_WAITING;
+            pod->last_exit = 2;
+            pod->ready = false;
+        } else
+            pod_end(c, pod, 2);
+        cluster_settle(c, 10);
+        assert_string_equal(cluster_phase(c), "Failed");
+        assert_string_equal(cluster_status(c, "reason"), "PodFailurePolicy");
+        assert_string_equal(cluster_condition(c, "Failed"), words);
+        assert_non_null(strstr(c->events, strchr(words, 'D')));
+        free(words);
+        cluster_teardown(state);
+        s_setup(state);
+    }
+}
+
+/*  Another code, one whose node went away, one that its node would not take, and one that has a successor. */
+static void test_other_ends_go_on_with_a_policy(void **state)
+{
+    cluster_t *c = *state;
+    c->job.policy = true;
+    s_want(c, DIJOB_COLLECTOR, 1);
+    for (int i = 0; i < 3; i++) {
+        pod_run(c, s_alive(c, DIJOB_COLLECTOR));
+        dijob_pod_t *pod = s_alive(c, DIJOB_COLLECTOR);
+        tt_code_set_put(&c->job.fatal, 2, i > 0);
+        pod->disrupted = i == 1;
+        pod->refused = i == 2;
+        pod_end(c, pod, 2);
+        cluster_settle(c, 10);
+        assert_string_equal(cluster_phase(c), "Running");
+        assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 1);
+    }
+}
+
 static void test_the_three_newest_failed_pods_are_kept(void **state)
 {
     cluster_t *c = *state;
@@ -633,6 +689,8 @@ int main(void)
         T(test_collectors_that_work_keep_the_job_of_one_that_does_not),
         T(test_a_container_that_is_started_again_and_again_fails_the_job),
         T(test_who_is_replaced_without_a_number_counts_too),
+        T(test_a_code_of_the_policy_fails_the_job),
+        T(test_other_ends_go_on_with_a_policy),
         T(test_the_three_newest_failed_pods_are_kept),
         T(test_a_higher_number_does_not_wait_for_the_failed),
         T(test_who_ended_well_is_replaced_after_a_while_and_goes),

@@ -58,7 +58,7 @@ static void s_pod_event(sim_t *self)
     else if (what < 55 && pod->phase == POD_RUNNING && pod->role != DIJOB_COORDINATOR)
         pod_end(&self->c, pod, (const int[]){0, 1, 143}[s_below(self, 3)]);
     else if (what < 57 && pod->phase == POD_RUNNING)
-        pod_end(&self->c, pod, (int)s_below(self, 2));
+        pod_end(&self->c, pod, (int)s_below(self, 3));
     else if (what < 62 && !s_ended(pod)) {
         pod->disrupted = true;
         s_delete(self, pod);
@@ -219,6 +219,33 @@ static void s_check_step(sim_t *self)
     assert_false(c->gone);
 }
 
+static bool s_replaced(const cluster_t *c, const dijob_pod_t *pod)
+{
+    for (size_t i = 0; i < c->pod_count; i++)
+        if (c->pods[i]->replaces && strcmp(c->pods[i]->replaces, pod->meta.name) == 0)
+            return true;
+    return false;
+}
+
+/*  Somebody ended with a code by which the job is to fail: it has been decided, if only that it is. Tasks ask while they are at work. */
+static void s_check_policy(const sim_t *self)
+{
+    const cluster_t *c = &self->c;
+    front_plan_t plan;
+    if (!c->job.policy || c->job.tasks_shape || c->job.suspend || !c->job.status || dijob_phase_final(c->job.phase) ||
+        self->final != DIJOB_PHASE_NONE)
+        return;
+    cluster_plan(c, &plan);
+    for (size_t i = 0; i < c->pod_count; i++) {
+        const dijob_pod_t *pod = c->pods[i];
+        if (pod->phase == POD_FAILED && pod->exit_code == 2 && !pod->deleting && !pod->disrupted && !pod->refused &&
+            !s_replaced(c, pod))
+            assert_true(strstr(plan.status ? plan.status : "", "\"phase\":\"Failed\"") ||
+                        strstr(plan.status ? plan.status : "", "\"phase\":\"Succeeded\""));
+    }
+    front_plan_clear(&plan);
+}
+
 static void s_step(sim_t *self)
 {
     if (s_below(self, 4) == 0)
@@ -231,6 +258,7 @@ static void s_step(sim_t *self)
         if (self->c.services[i]->deleting)
             cluster_remove_service(&self->c, i);
     s_check_twice(self);
+    s_check_policy(self);
     cluster_round(&self->c);
     s_check_step(self);
 }
@@ -425,6 +453,8 @@ static bool s_run(uint64_t seed, bool tasks, bool lossless)
     sim.c.job.clean = (const tt_clean_t[]){TT_CLEAN_ALL, TT_CLEAN_NONE, TT_CLEAN_RUNNING}[s_below(&sim, 3)];
     sim.c.job.preemptible = tasks && s_below(&sim, 3) == 0;
     sim.c.job.backoff_limit = s_below(&sim, 2) == 0 ? -1 : 3;
+    sim.c.job.policy = s_below(&sim, 4) == 0;
+    tt_code_set_put(&sim.c.job.fatal, 2, true);
     for (int i = 0; i < STEPS; i++)
         s_step(&sim);
     s_rest(&sim);

@@ -92,6 +92,24 @@ static void test_failures_up_to_the_limit(void **state)
     assert_non_null(strstr(c->events, "Warning JobFailed"));
 }
 
+static void test_a_code_of_the_policy_ends_it_before_the_limit(void **state)
+{
+    cluster_t *c = *state;
+    c->job.policy = true;
+    tt_code_set_put(&c->job.fatal, 2, true);
+    s_running(c);
+    pod_end(c, cluster_get(c, "atari-collector-1"), 1);
+    cluster_settle(c, 20);
+    cluster_run_all(c, 20);
+    assert_string_equal(cluster_phase(c), "Running");
+    pod_end(c, cluster_get(c, "atari-collector-1"), 2);
+    cluster_settle(c, 20);
+    assert_string_equal(cluster_condition(c, "Failed"),
+        "True JobFailed DIJob atari failed because pod atari-collector-1 ended with exit code 2 (Error)");
+    assert_string_equal(cluster_status(c, "reason"), "PodFailurePolicy");
+    assert_string_equal(cluster_status(c, "restarts"), "1");
+}
+
 static void test_without_a_limit_it_goes_on(void **state)
 {
     cluster_t *c = *state;
@@ -410,6 +428,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, s_setup, cluster_teardown)
         T(test_from_pending_to_succeeded),
         T(test_failures_up_to_the_limit),
+        T(test_a_code_of_the_policy_ends_it_before_the_limit),
         T(test_without_a_limit_it_goes_on),
         T(test_scaling_keeps_ranks),
         T(test_tasks_are_counted_by_name),
