@@ -59,7 +59,7 @@ class Master:
         self.k8s = k8s
         image_rig.load(k8s)
         k8s.make_image(IMAGE, {**images.busybox_files(), "usr/bin/python": PYTHON, "exec.py": EXEC}, user="1000:1000")
-        (apply, _), (forward,), (first,) = transcript_rig.blocks("On a cluster", "elasticdl.md")
+        (apply, _, _), (forward,), (first,) = transcript_rig.blocks("On a cluster", "elasticdl.md")
         apply, self.forward, self.first = map(shlex.split, (apply, forward, first))
         check(apply[:3] == ["kubectl", "apply", "-k"], f"the guide begins with {apply}")
         k8s.kubectl("apply", "-k", os.path.join(SOURCE, apply[3]))

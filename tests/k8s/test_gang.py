@@ -25,6 +25,12 @@ PLUGINS = ("scheduling.x-k8s.io", "v1alpha1", {
     "scheduleTimeoutSeconds": {"type": "integer", "format": "int32"}})
 
 
+# as each has them, for kubectl
+COLUMNS = {"scheduling.volcano.sh": [("STATUS", "string", ".status.phase"), ("minMember", "integer", ".spec.minMember"),
+                                     ("RUNNINGS", "integer", ".status.running"), ("AGE", "date", ".metadata.creationTimestamp")],
+           "scheduling.x-k8s.io": [("Age", "date", ".metadata.creationTimestamp")]}
+
+
 def s_groups(which, name=""):
     return f"/apis/{which[0]}/{which[1]}/namespaces/default/podgroups" + (f"/{name}" if name else "")
 
@@ -40,7 +46,8 @@ def s_crd(which):
             "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/50"}},
             "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [
                 {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema},
-                 "subresources": {"status": {}}}]}}
+                 "subresources": {"status": {}}, "additionalPrinterColumns": [
+                     {"name": name, "type": kind, "jsonPath": path} for name, kind, path in COLUMNS[group]]}]}}
 
 
 def s_serve(k8s, which):

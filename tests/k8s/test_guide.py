@@ -14,6 +14,8 @@ import cluster
 
 cluster.require(full=True)
 import image_rig  # noqa: E402
+import test_gang  # noqa: E402
+import test_queue  # noqa: E402
 import transcript_rig  # noqa: E402
 from cluster import check, wait_for  # noqa: E402
 from transcript_rig import SOURCE, commands  # noqa: E402
@@ -22,6 +24,10 @@ IMAGE = "registry.example/tutti:0.1.0"
 JOB = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs/cartpole"
 PODS = "/api/v1/namespaces/default/pods"
 PATIENCE = 270.0
+s_batch = transcript_rig.Transcript("transcript-batch.md", "A session with a gang scheduler and a queue", """\
+The commands of [kubernetes.md](kubernetes.md#all-of-its-pods-or-none) for both and what they print, written down by
+`tests/k8s/test_guide.py --record docs/guide` on a cluster of one node, with the operator there.
+Neither Volcano nor Kueue is in that cluster: it has their kinds, and a test plays their part, as the words between say.""")
 
 
 def blocks(heading, page="kubernetes.md"):
@@ -220,6 +226,82 @@ def test_weights_over_http(k8s):
     await_nothing(k8s)
 
 
+# --- what a scheduler of gangs and a queue have of it: schedulers are not to be had here, so this test plays their part
+
+def mine(k8s, prompt):
+    """The first kustomization of the page, which sections above have written over."""
+    for command in list(commands(blocks("From nothing to Succeeded")[0]))[:2]:
+        prompt.type(command)
+
+
+def members(k8s, where=lambda pod: True):
+    return [pod["metadata"]["name"] for pod in k8s.get(f"{PODS}?labelSelector=dijob-name=cartpole")["items"] if where(pod)]
+
+
+def place_gang(k8s):
+    """Volcano: once so many pods are there as the group says, it gives all of them their node."""
+    path = test_gang.s_groups(test_gang.VOLCANO, "cartpole")
+    least = k8s.get(path)["spec"]["minMember"]
+    waits = lambda: members(k8s, lambda pod: pod["spec"]["schedulerName"] == "volcano" and "nodeName" not in pod["spec"])
+    names = wait_for(lambda: len(waits()) == least and waits(), lambda: f"{least} pods for Volcano: {waits()}", PATIENCE)
+    for name in names:
+        k8s.api("POST", f"{PODS}/{name}/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+                                                   "target": {"kind": "Node", "name": cluster.parts.NODE}})
+    k8s.patch(f"{path}/status", {"status": {"phase": "Running", "running": least}})
+
+
+def check_rights(k8s):
+    """The operator in its pods has only the rights that the overlay gives it, and missed none."""
+    said = k8s.kubectl("-n", "di-system", "logs", "-l", "app.kubernetes.io/name=di-operator", "--tail=-1").stdout
+    check("operator" in said and "forbidden" not in said, said)
+
+
+def test_all_of_its_pods_or_none(k8s):
+    test_gang.s_serve(k8s, test_gang.VOLCANO)
+    prompt = transcript_rig.Prompt(k8s, k8s.tree, s_batch, shown="tutti")
+    s_batch.say("## All of its pods, or none")
+    mine(k8s, prompt)
+    prompt.follow(
+        blocks("All of its pods, or none")[0],
+        ("kubectl apply -k k8s/overlays/gang", r"^clusterrole\S+/di-operator-podgroups created$"), ("kubectl -n di-system set image", "updated$"),
+        ("kubectl -n di-system rollout status", "successfully rolled out$"), ("kubectl create -k mine", "^dijob.* created$",
+         lambda: wait_for(lambda: len(members(k8s)) == 6, lambda: f"six pods: {members(k8s)}", PATIENCE)),
+        ("kubectl get podgroups", r"^cartpole +6 +\d+s$"))
+    s_batch.say("Volcano gives all six of them a node.")
+    place_gang(k8s)
+    await_phase(k8s, "Succeeded")
+    check("No resources found" in prompt.type("kubectl get podgroups"), "the group goes with the job's end")
+    prompt.follow(["kubectl get dijob cartpole", "kubectl delete dijob cartpole"], ("kubectl", "^cartpole +Succeeded "), ("kubectl", "deleted"))
+    await_nothing(k8s)
+    check_rights(k8s)
+
+
+def test_in_a_queue(k8s):
+    test_queue.s_serve(k8s)
+    prompt = transcript_rig.Prompt(k8s, k8s.tree, s_batch, shown="tutti")
+    s_batch.say("## In a queue")
+    prompt.follow(
+        blocks("In a queue")[0],
+        ("kubectl apply -k k8s/overlays/queue", r"^clusterrole\S+/di-operator-queue created$"), ("kubectl -n di-system set image", "updated$"),
+        ("kubectl -n di-system rollout status", "successfully rolled out$"), ("cat >mine/kustomization.yaml", r"\A\Z"),
+        ("kubectl create -k mine", "^dijob.* created$", lambda: test_queue.s_await_workload(k8s, "cartpole"), lambda: await_phase(k8s, "Suspended"),
+         lambda: wait_for(lambda: k8s.get(JOB)["status"].get("reason") == "AwaitingAdmission", "the reason", PATIENCE)),
+        ("kubectl get dijob cartpole", r"^cartpole +Suspended +\d+s +AwaitingAdmission$"), ("kubectl get workloads", r"^dijob-cartpole-\w{5} +team-rl +\d+s$"))
+    check(not members(k8s), "no pod before it is admitted")
+    s_batch.say("Kueue has room for it.")
+    test_queue.s_admit(k8s, "cartpole", "plain")
+    await_phase(k8s, "Succeeded")
+    test_queue.s_await_workload(k8s, "cartpole", lambda workload: test_queue.s_states(workload).get("Finished") == "True", "finished")
+    prompt.follow(["kubectl get dijob cartpole", "kubectl get workloads", "kubectl delete dijob cartpole"], ("kubectl", "^cartpole +Succeeded "),
+                  ("kubectl", r"^dijob-cartpole-\w{5} +team-rl +all +True +True +\d+s$"), ("kubectl", "deleted"))
+    await_nothing(k8s)
+    check_rights(k8s)
+    for overlay in ("gang", "queue"):  # `kubectl delete -k k8s/deploy` leaves these
+        k8s.kubectl("delete", "-f", os.path.join(SOURCE, f"k8s/overlays/{overlay}/rbac.yaml"))
+
+
+# ---
+
 def test_instead_of_di_orchestrator(k8s):
     """0.2.2 as its own manifest leaves it: names that ours has, too, and a schema that wants a webhook for conversion."""
     type_in(k8s, "kubectl delete -k k8s/deploy")
@@ -249,6 +331,6 @@ def test_uninstall_and_the_namespaced_overlay(k8s):
 
 
 if __name__ == "__main__":
-    cluster.main(test_install, test_from_nothing_to_succeeded, test_a_long_job_is_scaled_and_its_weights_fetched,
-                 test_a_deadline_a_rest_an_end, test_the_weights_of_a_run_that_has_ended, test_weights_over_http, test_instead_of_di_orchestrator,
-                 test_uninstall_and_the_namespaced_overlay, full=True)
+    transcript_rig.main([s_batch], test_install, test_from_nothing_to_succeeded, test_a_long_job_is_scaled_and_its_weights_fetched,
+                        test_a_deadline_a_rest_an_end, test_the_weights_of_a_run_that_has_ended, test_weights_over_http, test_all_of_its_pods_or_none,
+                        test_in_a_queue, test_instead_of_di_orchestrator, test_uninstall_and_the_namespaced_overlay, full=True)

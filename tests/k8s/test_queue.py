@@ -62,6 +62,12 @@ s_rules = [
      "message": "podSetAssignments must have the same number of podSets as the spec"}]
 
 
+# for kubectl
+COLUMNS = [("Queue", "string", ".spec.queueName"), ("Reserved in", "string", ".status.admission.clusterQueue"),
+           ("Admitted", "string", ".status.conditions[?(@.type=='Admitted')].status"),
+           ("Finished", "string", ".status.conditions[?(@.type=='Finished')].status"), ("Age", "date", ".metadata.creationTimestamp")]
+
+
 def s_crd(kind, plural, scope, schema, **more):
     names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {
@@ -77,7 +83,8 @@ def s_serve(k8s):
         return
     k8s.api("POST", CRDS, s_crd("Workload", "workloads", "Namespaced", {
         "type": "object", "x-kubernetes-validations": s_rules, "properties": {"spec": s_spec, "status": s_status}},
-        subresources={"status": {}}))
+        subresources={"status": {}},
+        additionalPrinterColumns=[{"name": name, "type": kind, "jsonPath": path} for name, kind, path in COLUMNS]))
     k8s.api("POST", CRDS, s_crd("ResourceFlavor", "resourceflavors", "Cluster", {
         "type": "object", "properties": {"spec": s_free}}))
     wait_for(lambda: k8s.find(WORKLOADS) and k8s.find(FLAVORS), "Kueue's kinds to be served", DEADLINE)

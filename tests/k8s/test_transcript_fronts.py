@@ -26,6 +26,7 @@ PODS = "/api/v1/namespaces/default/pods"
 TFJOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
 MEMBERS = "/api/v1/namespaces/elasticdl/pods?labelSelector=tutti-elasticdl"
 SERVICES = "/api/v1/namespaces/elasticdl/services?labelSelector=tutti-elasticdl"
+IMAGE = "registry.example/tutti:0.1.0"
 MNIST = "registry.example/mnist:1"
 VOLUME = "/mnt/cluster-volume/me"
 # In place of TensorFlow: the master waits to be told that it has trained, the others that they are ended.
@@ -70,7 +71,7 @@ def s_left(k8s, job):
 
 
 def test_tfjob(k8s):
-    image_rig.load(k8s)
+    image_rig.load(k8s, name=IMAGE)
     k8s.make_image("docker.io/library/busybox:1.36", images.busybox_files())
     prompt = Prompt(k8s, SOURCE, s_tfjob)
 
@@ -81,14 +82,14 @@ def test_tfjob(k8s):
     said = prompt.follow(
         blocks("How to run one", "tfjob.md")[0],
         ("kubectl apply -k k8s/overlays/tfjob", r"^customresourcedefinition\S*/tfjobs\.kubeflow\.org created$"),
-        ("kubectl -n di-system rollout status", r"successfully rolled out$"),
+        ("kubectl -n di-system set image", "updated$"), ("kubectl -n di-system rollout status", r"successfully rolled out$"),
         ("kubectl create -f k8s/samples/tfjob/tf-config.yaml", r"^tfjob\.kubeflow\.org/tf-config created$", ended),
         ("kubectl get tfjobs", r"^NAME +STATE +AGE *\ntf-config +Succeeded +\d"),
         ("kubectl logs tf-config-worker-0", r'^{"cluster":{.*},"task":{"type":"worker","index":0},"environment":"cloud"}$'),
         ("kubectl describe tfjob tf-config", r"^ +Normal +TFJobSucceeded ",
          lambda: check("tf-config-worker-0" in s_left(k8s, "tf-config"), "the pod whose end is the job's is left for its log")),
         ("kubectl delete tfjob tf-config", r'^tfjob\.kubeflow\.org "tf-config" deleted'))
-    check(re.search(r"Replica Statuses:\n(?: .*\n)*? +Worker:\n +Succeeded: +[12]\n", said[5]), said[5])  # 1: the other had not begun yet
+    check(re.search(r"Replica Statuses:\n(?: .*\n)*? +Worker:\n +Succeeded: +[12]\n", said[6]), said[6])  # 1: the other had not begun yet
     check("No resources found" in prompt.type("kubectl get tfjobs"), "no job is left")
 
 
@@ -127,9 +128,8 @@ def test_tfjob_accelerators(k8s):
     s_tfjob.say("## What comes with a resource\n\nOther operators come, which have read the file.")
     prompt = Prompt(k8s, SOURCE, s_tfjob)
     prompt.follow(blocks("What comes with a resource", "tfjob.md")[0],
-                  ("kubectl apply -k k8s/samples/accelerators", r"^configmap/di-operator-accelerators-\w+ created\n(?:.*\n)*deployment.apps/di-operator configured$"))
-    said = prompt.type("kubectl -n di-system rollout status deployment/di-operator")
-    check("successfully rolled out" in said, said)
+                  ("kubectl apply -k k8s/samples/accelerators", r"^configmap/di-operator-accelerators-\w+ created\n(?:.*\n)*deployment.apps/di-operator configured$"),
+                  ("kubectl -n di-system set image", "updated$"), ("kubectl -n di-system rollout status", r"successfully rolled out$"))
 
 
 def test_tfjob_leaves_nothing(k8s):
@@ -153,7 +153,7 @@ def test_elasticdl(k8s):
     check(MNIST in submit[0], submit)
     prompt = Prompt(k8s, SOURCE, s_elasticdl)
     s_elasticdl.say("## A master in pods")
-    prompt.follow(install, ("kubectl apply -k k8s/samples/elasticdl", r"^deployment\.apps/tutti-master created$"),
+    prompt.follow(install, ("kubectl apply -k k8s/samples/elasticdl", r"^deployment\.apps/tutti-master created$"), ("kubectl -n elasticdl set image", "updated$"),
                   ("kubectl -n elasticdl rollout status", r"successfully rolled out$"))
     tunnel = Terminal(prompt, forward[0])
     tunnel.until("7897 -> 7897")
