@@ -27,7 +27,8 @@ PATIENCE = 270.0
 s_batch = transcript_rig.Transcript("transcript-batch.md", "A session with a gang scheduler and a queue", """\
 The commands of [kubernetes.md](kubernetes.md#all-of-its-pods-or-none) for both and what they print, written down by
 `tests/k8s/test_guide.py --record docs/guide` on a cluster of one node, with the operator there.
-Neither Volcano nor Kueue is in that cluster: it has their kinds, and a test plays their part, as the words between say.""")
+Neither Volcano nor Kueue is in that cluster: it has their kinds, and a test plays their part, as the words between say.""",
+                                    [(r"\bdijob-cartpole-[0-9a-f]{5}\b", "dijob-cartpole-RANDOM")])
 
 
 def blocks(heading, page="kubernetes.md"):

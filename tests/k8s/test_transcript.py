@@ -154,7 +154,8 @@ def test_describe(k8s):
         status = k8s.get(f"{JOBS}/qbert-dqn")["status"].get("replicaStatus", {})
         return status.get("Collector") == {"active": 2} and status.get("Learner") == {"active": 1}
     wait_for(counted, "the counters")
-    s_await_words(k8s, "qbert-dqn", "DIJob qbert-dqn created", "Create pod: qbert-dqn-coordinator")
+    s_await_words(k8s, "qbert-dqn", "DIJob qbert-dqn created", *(f"Create {what}: qbert-dqn-{role}" for what in ("pod", "service")
+                                                                 for role in ("coordinator", "collector", "learner")))
     text = type_in(k8s, "kubectl describe dijob qbert-dqn | sed -n '/^Status:/,$p'")
     roles = re.findall(r"^    (Aggregator|Collector|Coordinator|Learner):", text, re.M)
     check(roles == sorted(roles) and "Coordinator" in roles, f"the roles in order: {roles}")
@@ -207,6 +208,8 @@ def test_end(k8s):
     s_phase(k8s, "Succeeded")
     wait_for(lambda: [pod["metadata"]["name"] for pod in k8s.get(PODS)["items"]] == ["qbert-dqn-coordinator"], "the cleanup")
     wait_for(lambda: not s_services(k8s), "the services to go")
+    counted = lambda: k8s.get(f"{JOBS}/qbert-dqn")["status"]["replicaStatus"]
+    wait_for(lambda: not any(one.get("active") for one in counted().values()), lambda: f"nobody to be active: {counted()}")
     check(re.search(r"^qbert-dqn +Succeeded +\d+", type_in(k8s, "kubectl get dijob"), re.M), "succeeded")
     text = type_in(k8s, "kubectl describe dijob qbert-dqn | sed -n '/^Status:/,$p'")
     check(re.search(r"Coordinator:\n +Succeeded: +1", text) and "DIJobSucceeded" in text, "counters and event")
@@ -230,7 +233,7 @@ def test_refusals(k8s):
             conditions = k8s.get(f"{JOBS}/typo").get("status", {}).get("conditions", [])
             return any("imagePulPolicy" in one.get("message", "") for one in conditions)
         wait_for(refused, "the server's words in a condition")
-        s_await_words(k8s, "typo", "imagePulPolicy")
+        s_await_words(k8s, "typo", "imagePulPolicy", "DIJob typo created")
         text = type_in(k8s, "kubectl describe dijob typo | sed -n '/^Events:/,$p'")
         check("imagePulPolicy" in text, text)
 

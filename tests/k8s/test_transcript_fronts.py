@@ -41,13 +41,18 @@ HEAD = "The commands of [{page}]({page}#{anchor}) for a cluster and what they pr
        "`tests/k8s/test_transcript_fronts.py --record docs/guide` on a cluster of one node."
 s_tfjob = Transcript("transcript-tfjob.md", "A session with TFJobs", HEAD.format(page="tfjob.md", anchor="how-to-run-one") + """
 Nothing is trained here: the first sample needs no TensorFlow, and for the second an image of another program has TensorFlow's name.
-TensorFlow itself is run in pods by `tests/k8s/test_tfjob_pods.py`, and on one machine by `tests/local/by_tensorflow.py`.""")
+TensorFlow itself is run in pods by `tests/k8s/test_tfjob_pods.py`, and on one machine by `tests/local/by_tensorflow.py`.""", [
+    (r"-(master|worker|ps)-[a-z0-9]{4}-(\d)\b", r"-\1-ID-\2"),  # and whether the second worker has ended when the first does:
+    (r"( Worker:\n +Succeeded: +)[12]$", r"\1N"), (r"^  Normal .* Delete pod: tf-config-worker-1\n", "")])
 s_elasticdl = Transcript("transcript-elasticdl.md", "A session with ElasticDL's tasks on a cluster",
                          HEAD.format(page="elasticdl.md", anchor="on-a-cluster") + """
 The image has a Python and the program of [the first task](elasticdl.md#a-first-task). TensorFlow itself is run in pods by
-`tests/k8s/test_elasticdl.py`, and on one machine by `tests/elasticdl/`.""")
+`tests/k8s/test_elasticdl.py`, and on one machine by `tests/elasticdl/`.""", [
+    (r"^(?:making parameter servers|making workers|running|ending)\n", "")])  # some are too short to be seen
 s_tasks = Transcript("transcript-tasks.md", "A session with tasks on a cluster", HEAD.format(page="tasks.md", anchor="on-a-cluster") + """
-The folder is a volume of the cluster, known there as the claim `volume`. The programs are those of [the first task](tasks.md#a-first-task).""")
+The folder is a volume of the cluster, known there as the claim `volume`. The programs are those of [the first task](tasks.md#a-first-task).""", [
+    (r"^\S+Z (warn  cluster: the pod of Job \S+ does not begin: .*\n)(?:\S+Z warn  cluster: the pod of Job .*\n)*", r"\1"),
+    (r" job_configId_\d (?=done:)", " job_configId_N "), (r"\b0\.\d{3}\b", "NUMBER")])
 
 
 # --- TFJobs
@@ -58,10 +63,11 @@ def s_await_state(k8s, job, state):
     wait_for(lambda: states()[-1:] == [state], lambda: f"{job} to be {state}: {states()}")
 
 
-def s_await_events(k8s, job, *reasons):
+def s_await_events(k8s, job, *wanted):
     """They come a moment after what they tell of."""
     path = f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={job}"
-    wait_for(lambda: set(reasons) <= {event["reason"] for event in k8s.get(path)["items"]}, f"{reasons} among the events of {job}")
+    there = lambda: {word for event in k8s.get(path)["items"] for word in (event["reason"], event["message"])}
+    wait_for(lambda: set(wanted) <= there(), lambda: f"{wanted} among the events of {job}: {there()}")
 
 
 def s_left(k8s, job):
@@ -77,7 +83,12 @@ def test_tfjob(k8s):
 
     def ended():
         s_await_state(k8s, "tf-config", "Succeeded")
-        s_await_events(k8s, "tf-config", "TFJobCreated", "TFJobSucceeded")
+        members = ("ps-0", "worker-0", "worker-1")
+        s_await_events(k8s, "tf-config", "TFJobCreated", "TFJobSucceeded", "Delete pod: tf-config-ps-0",
+                       *(f"Create {what}: tf-config-{member}" for what in ("pod", "service") for member in members),
+                       *(f"Delete service: tf-config-{member}" for member in members))
+        counted = lambda: k8s.get(f"{TFJOBS}/tf-config")["status"]["replicaStatuses"]
+        wait_for(lambda: not any(one.get("active") for one in counted().values()), lambda: f"nobody to be active: {counted()}")
     s_tfjob.say("## How to run one")
     said = prompt.follow(
         blocks("How to run one", "tfjob.md")[0],

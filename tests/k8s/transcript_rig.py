@@ -1,5 +1,5 @@
-"""transcript_rig - what tests share that type the guide's commands as a person does: the commands of a page, a prompt, and a transcript, which
-is a page of the guide with what was typed and what it printed."""
+"""transcript_rig - what tests share that type the guide's commands at a cluster: a prompt, and terminals beside it. Pages, their commands and
+transcripts: ../transcript.py."""
 
 import os
 import re
@@ -11,68 +11,9 @@ from cluster import check, wait_for
 
 SOURCE = os.environ.get("TT_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TUTTI = os.environ.get("TUTTI", "tutti")
-
-
-# --- a page of the guide
-
-def section(heading, page):
-    with open(os.path.join(SOURCE, "docs/guide", page), encoding="utf-8") as file:
-        found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", file.read(), re.M | re.S)
-    check(found, f"{page} has a section '{heading}'")
-    return found[1]
-
-
-def blocks(heading, page):
-    """The commands below a heading, a list of lines for each indented block."""
-    outside = re.sub(r"^```.*?^```\n", "", section(heading, page), flags=re.M | re.S)
-    found = re.findall(r"(?:^    .*\n)+", outside, re.M)
-    check(found, f"'{heading}' has commands")
-    return [[line[4:] for line in block.splitlines()] for block in found]
-
-
-def commands(lines):
-    """One by one; a here-document is one with the line that begins it, as is what follows a pipe at a line's end."""
-    lines = list(lines)
-    while lines:
-        one = [lines.pop(0)]
-        while "<<'EOF'" in one[0] and one[-1] != "EOF":
-            one.append(lines.pop(0))
-        while one[-1].endswith("|"):
-            one.append(lines.pop(0))
-        yield "\n".join(one)
-
-
-def programs(heading, page):
-    """{name: text} of the programs below a heading, each a block whose first line is a comment, its name."""
-    found = re.findall(r"^```python\n(.*?)^```", section(heading, page), re.M | re.S)
-    return {re.match(r"# (\S+)\n", text)[1]: text for text in found}
-
-
-# --- a transcript
-
-class Transcript:
-    """A page: words, and commands with what they printed."""
-
-    def __init__(self, name, title, words):
-        self.name, self.head, self.said = name, f"# {title}\n\n{words}\n", []
-
-    def say(self, text):
-        self.said.append((text,))
-
-    def typed(self, command, output):
-        self.said.append((re.sub(r" {2,}# .*", "", command), output))
-
-    def write(self, folder):
-        with open(os.path.join(folder, self.name), "w", encoding="utf-8") as file:
-            file.write(self.head)
-            fenced = False
-            for first, *output in self.said:
-                if output:
-                    file.write(("" if fenced else "```console\n") + f"$ {first}\n{output[0].rstrip()}".rstrip() + "\n")
-                else:
-                    file.write(("```\n" if fenced else "") + f"\n{first}\n\n")
-                fenced = bool(output)
-            file.write("```\n")
+sys.path.append(os.path.join(SOURCE, "tests"))
+import transcript  # noqa: E402
+from transcript import Transcript, blocks, commands, programs, section  # noqa: E402, F401, for the scripts
 
 
 class Prompt:
@@ -142,14 +83,27 @@ class Terminal:
         return self.process.wait(cluster.DEADLINE), self.text()
 
 
+def s_noted(test, passed):
+    def noted(k8s):
+        test(k8s)
+        passed.append(test)
+    noted.__name__ = test.__name__
+    return noted
+
+
 def main(pages, *tests, **options):
-    """cluster.main, and with `--record FOLDER` the pages are written there, be the tests passed or not."""
-    folder = None
-    if sys.argv[1:2] == ["--record"]:
-        folder = os.path.abspath(sys.argv[2])
-        del sys.argv[1:3]
+    """cluster.main, and a last test that compares the pages with what has come out; with `--record FOLDER` they are written there instead, be
+    the tests passed or not."""
+    folder, passed = transcript.record_folder(), []
+
+    def test_transcripts():
+        if len(passed) < len(tests):
+            raise cluster.Skipped("a test has failed, so that there is no whole session to compare")
+        old = transcript.aged(*pages)
+        check(not old, old)
+
     try:
-        cluster.main(*tests, **options)
+        cluster.main(*(s_noted(test, passed) for test in tests), *(() if folder else (test_transcripts,)), **options)
     finally:
         for page in pages if folder else ():
             page.write(folder)
