@@ -169,8 +169,9 @@ bool plan_may_create(const plan_t *self, size_t group)
         return !rule->blocked;
     for (size_t i = 0; i < self->seen->replica_count; i++) {
         const tt_replica_t *replica = &self->seen->replicas[i];
-        const bool first = self->out->first == TT_PLAN_NONE || self->out->first == i ||
-                           self->seen->replicas[self->out->first].group != (size_t)rule->after;
+        const tt_replica_t *decides = self->out->first == TT_PLAN_NONE ? NULL : &self->seen->replicas[self->out->first];
+        const bool first = !decides || decides == replica || decides->group != (size_t)rule->after ||
+                           decides->index != 0; /* of twins the one that has a say */
         if (replica->group == (size_t)rule->after && replica->index == 0 && first && !replica->deleting &&
             replica->state != TT_REPLICA_FAILED)
             return true;

@@ -215,6 +215,19 @@ static void test_only_signals_from_outside_are_no_mistake(void **state)
         s_by_signal(final[i], false);
 }
 
+/*  Whoever of it decides. */
+static void test_what_comes_after_a_group_waits_for_its_place_0(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w);
+    world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_FIRST, 2)->deciding = 1;
+    world_group(&w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_NONE, 2)->after = 0;
+    world_settle(&w, 50);
+    assert_int_equal(world_alive(&w, 1), 2);
+    world_free(&w);
+}
+
 /*  Those that the front end names, also of one that waits to be started again inside; not where its place is to blame. */
 static void test_codes_that_are_listed_end_the_job(void **state)
 {
@@ -538,6 +551,7 @@ int main(void)
         cmocka_unit_test(test_an_exit_code_decides_whether_it_comes_again),
         cmocka_unit_test(test_only_signals_from_outside_are_no_mistake),
         cmocka_unit_test(test_codes_that_are_listed_end_the_job),
+        cmocka_unit_test(test_what_comes_after_a_group_waits_for_its_place_0),
         cmocka_unit_test(test_restarts_inside_replicas_are_summed_up_to_the_limit),
         cmocka_unit_test(test_who_helps_once_is_not_called_again),
         cmocka_unit_test(test_a_place_keeps_its_service),

@@ -14,7 +14,7 @@ void world_init(world_t *self)
 
 tt_group_t *world_group(world_t *self, tt_identity_t identity, tt_failure_t on_failure, tt_decides_t decides, int want)
 {
-    static const char *const names[WORLD_GROUPS] = {"a", "b", "c"};
+    static const char *const names[WORLD_GROUPS] = {"a", "b", "c", "d"};
     tt_group_t *group = &self->groups[self->rules.group_count];
     *group = (tt_group_t){.name = names[self->rules.group_count++],
         .identity = identity,
@@ -88,6 +88,7 @@ void world_run(world_t *self, tt_replica_t *replica)
     (void)self;
     replica->state = TT_REPLICA_RUNNING;
     replica->waits = false;
+    replica->exit_code = -1;
     replica->scheduled = replica->ready = true;
 }
 
@@ -234,6 +235,8 @@ static void s_write(world_t *self, const tt_plan_t *plan)
 
 void world_do(world_t *self, const tt_plan_t *plan)
 {
+    if (self->lose_writes && self->draw(self->ctx) % 100 < self->lose_writes)
+        return;
     task_t *tasks = tt_array0(plan->count, sizeof *tasks);
     for (size_t i = 0; i < plan->count; i++)
         tasks[i] = s_task(self, &plan->actions[i], i);

@@ -3,7 +3,7 @@
 #include "common/job/plan.h"
 #include "tests/test.h"
 
-enum { WORLD_REPLICAS = 256, WORLD_GROUPS = 3 };
+enum { WORLD_REPLICAS = 256, WORLD_GROUPS = 4 };
 
 typedef struct {
     tt_rules_t rules;
@@ -17,8 +17,9 @@ typedef struct {
     int64_t now_s;
     unsigned uids;
     bool forgotten;
-    tt_fact_t last; /* the last that was decided */
-    unsigned lose;  /* of 100 actions are lost on the way */
+    tt_fact_t last;       /* the last that was decided */
+    unsigned lose;        /* of 100 actions are lost on the way */
+    unsigned lose_writes; /* of 100 states are not written, and then nothing is done */
     uint32_t (*draw)(void *ctx);
     void *ctx;
 } world_t;
