@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,11 +18,25 @@ from test_operator import DEADLINE, TUTTI, Operator  # noqa: E402
 
 SOURCE = os.environ.get("TT_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 SAMPLES = os.path.join(SOURCE, "k8s/samples/tfjob")
+UPSTREAM = os.path.join(SOURCE, "tests/k8s/upstream/tfjob")
 NAMESPACE = "/api/v1/namespaces/default"
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
 OLD_JOBS = JOBS.replace("/v1/", "/v1alpha1/")
 OLD_SAMPLE = "v1alpha1.yaml"
 TEMPLATE = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1"}]}}
+
+
+# The public examples, their shape (tests/k8s/upstream/tfjob): the namespace they name and who there is to be.
+PUBLIC = {
+    "simple": ("kubeflow", "tfjob-simple", ["worker-0", "worker-1"]),
+    "dist-mnist": ("default", "dist-mnist-for-e2e-test", ["ps-0", "ps-1", "worker-0", "worker-1", "worker-2", "worker-3"]),
+    "mnist-with-summaries": ("kubeflow", "mnist", ["worker-0"]), "mnist-with-summaries-old": ("kubeflow", "mnist", ["worker-0"]),
+    "estimator": ("kf-latest", "distributed-training", ["worker-0", "worker-1", "worker-2"]),
+    "estimator-old": ("kf-latest", "distributed-training", ["worker-0", "worker-1", "worker-2"]),
+    "keras": ("default", "multi-worker", ["worker-0", "worker-1"]), "keras-old": ("default", "multi-worker", ["worker-0", "worker-1"]),
+    "v1alpha1": ("default", "example-job", ["master-ID-0", "ps-ID-0", "ps-ID-1", "worker-ID-0"]),
+    "v1alpha1-defaults": ("default", "example-job-defaults", ["master-ID-0"]), "v1alpha1-gpu": ("default", "tf-smoke-gpu", ["master-ID-0"]),
+}
 
 
 def operator(k8s, *options):
@@ -118,6 +133,31 @@ def s_delete(k8s, job):
 def s_tf_config(pod):
     containers = {c["name"]: c for c in pod["spec"]["containers"]}
     return {e["name"]: e["value"] for e in containers["tensorflow"].get("env", [])}.get("TF_CONFIG")
+
+
+# --- what others have written
+
+def s_begun(k8s, space, name):
+    """Its pods, without its name and the four characters of v1alpha1."""
+    pods = k8s.get(f"/api/v1/namespaces/{space}/pods")["items"]
+    names = [pod["metadata"]["name"] for pod in pods if pod["metadata"]["ownerReferences"][0]["name"] == name and "deletionTimestamp" not in pod["metadata"]]
+    return sorted(re.sub(r"^([a-z]+)-[a-z0-9]{4}-(\d)$", r"\1-ID-\2", one[len(name) + 1:]) for one in names)
+
+
+def test_the_public_examples(k8s):
+    """As their authors type it, strictly: taken by the schema, begun by the operator, nothing of them refused."""
+    check(sorted(os.listdir(UPSTREAM)) == sorted(f"{example}.yaml" for example in PUBLIC), os.listdir(UPSTREAM))
+    for space in {space for space, _, _ in PUBLIC.values()} - {"default"}:
+        k8s.api("POST", "/api/v1/namespaces", {"metadata": {"name": space}})
+        wait_for(lambda space=space: k8s.find(f"/api/v1/namespaces/{space}/serviceaccounts/default"), f"the account of {space}", DEADLINE)
+    with operator(k8s):
+        for example, (space, name, places) in PUBLIC.items():
+            job = f"{JOBS.replace('/default/', f'/{space}/')}/{name}"
+            k8s.kubectl("create", "--validate=strict", "-f", os.path.join(UPSTREAM, f"{example}.yaml"))
+            there = lambda: (s_begun(k8s, space, name), [c["type"] for c in k8s.get(job).get("status", {}).get("conditions", [])])
+            wait_for(lambda: there() == (places, ["Created"]), lambda: f"{example}: {places}, and not {there()}", DEADLINE)
+            k8s.api("DELETE", job)
+            wait_for(lambda: not s_begun(k8s, space, name), f"{example} to go", DEADLINE)
 
 
 # --- the samples
@@ -462,4 +502,5 @@ def test_an_operator_that_is_killed_forgets_nothing(k8s):
 if __name__ == "__main__":
     cluster.main(test_the_samples, test_from_created_to_succeeded, test_no_writes_in_steady_state, test_by_exit_code, test_every_clean_pod_policy,
                  test_deadline_backoff_and_time_to_live, test_invalid_specs, test_suspended_scaled_and_both_kinds, test_v1alpha1,
-                 test_what_comes_with_a_resource, test_an_operator_that_is_killed_forgets_nothing, controllers=True, audit=True)
+                 test_what_comes_with_a_resource, test_an_operator_that_is_killed_forgets_nothing, test_the_public_examples,
+                 controllers=True, audit=True)

@@ -326,10 +326,10 @@ has out "cannot start '/no/such/program'"
 { job broken; echo '  engine: tutti'; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run broken 128
 has out "failed: broken-coordinator: cannot start '/no/such/program'"
 
-# ---- every sample is a job, of which it is said what is missing here, or is refused by its kind ------------------------------------------------
+# ---- every sample, and every public TFJob, is a job, of which it is said what is missing here, or is refused by its kind ------------------------------------------------
 case=samples
-find "$TT_SOURCE_DIR/k8s/samples" "$TT_SOURCE_DIR/configs/k8s" -name '*.yaml' | sort >all
-[ "$(wc -l <all)" -ge 30 ] || fail "no samples: $(cat all)"
+find "$TT_SOURCE_DIR/k8s/samples" "$TT_SOURCE_DIR/configs/k8s" "$TT_SOURCE_DIR/tests/k8s/upstream/tfjob" -name '*.yaml' | sort >all
+[ "$(wc -l <all)" -ge 41 ] || fail "no samples: $(cat all)"
 while read -r sample; do
   want=78
   grep -qE '^kind: (DIJob|TFJob)$' "$sample" && want=0
