@@ -132,3 +132,17 @@ def aged(*pages):
     settings = [f"{name}={os.environ[name]}" for name in ("TUTTI", "TT_SOURCE_DIR", "TT_BUILD_DIR", "TT_PYTHON") if name in os.environ]
     again = " ".join([*settings, "python3", os.path.relpath(sys.argv[0], SOURCE), "--record docs/guide"])
     return found and "the guide shows what is not so any more:\n" + "\n".join(found) + f"\n\nIf it is to be so, record it anew, in {SOURCE}:\n  {again}\n"
+
+
+def finish(folder, *pages):
+    """The end of a script: folder is record_folder()'s answer."""
+    for page in pages if folder else ():
+        page.write(folder)
+    old = not folder and aged(*pages)
+    if old:
+        sys.exit(f"FAILED: {old}")
+
+
+def any_order(match):
+    """For VARIES: lines of which each session has other ones first, and some a second time."""
+    return "".join(sorted(set(match[0].splitlines(keepends=True))))

@@ -10,10 +10,18 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests", "task"))
+sys.path.append(os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
 import taskrig  # noqa: E402
+import transcript  # noqa: E402
 
 SOURCE, TUTTI = os.environ["TT_SOURCE_DIR"], os.environ["TUTTI"]
 SECTIONS = {"A first task": (3, 11), "A sweep of Tutti's configs": (1, 6)}  # how many files and commands each has
+
+s_page = transcript.Transcript("transcript-tasks-local.md", "A session with tasks on one machine", """\
+The commands of [tasks.md](tasks.md#a-first-task) for one machine and what they print, written down by
+`tests/docs/tasks_page.py --record docs/guide`. The programs and files are the page's.""", [
+    (r"\b(job_configId_|cpu:)\d+", r"\1N"), (r"(?:^user\.me\.\S+ job_configId_N .*\n)+", transcript.any_order),
+    (r"-?\b\d+\.\d+\b", "NUMBER"), (r"\bruns/\S+-\d+\b", "RUN")])
 
 
 def steps(text):
@@ -23,6 +31,13 @@ def steps(text):
             yield "file", re.match(r"# (\S+)\n", block).group(1), block
         else:
             yield "command", line
+
+
+def shown(said, folder):
+    """As if somebody called `me` had typed it, in a folder of theirs; columns stay as wide."""
+    me, pad = re.escape(taskrig.USER), " " * max(len(taskrig.USER) - 2, 0)
+    said = re.sub(rf"^{me} ( *user\.){me}(\.\S+)", rf"me{pad} \1me\2{pad}", said, flags=re.M)
+    return re.sub(rf"(?<=user\.){me}(?=\.)", "me", said).replace(os.path.realpath(folder), "/home/me/tunings").replace(folder, "/home/me/tunings")
 
 
 def type_section(title, text, folder, env):
@@ -35,6 +50,7 @@ def type_section(title, text, folder, env):
             continue
         done = subprocess.run(first, shell=True, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=250, check=False)
         print(f"$ {first}\n{done.stdout}{done.stderr}", flush=True)
+        s_page.typed(first, shown(done.stdout + done.stderr, folder))
         if done.returncode != 0:
             sys.exit(f"exit {done.returncode}: {first}")
         if first == "tutti task list":
@@ -57,12 +73,15 @@ def main():
     env = dict(os.environ, XDG_STATE_HOME=os.path.join(folder, "state"), USER=taskrig.USER, PATH=os.path.dirname(TUTTI) + ":" + os.environ["PATH"])
     ends = {}
     try:
+        record = transcript.record_folder()
         for title in SECTIONS:
+            s_page.say(f"## {title}")
             ends.update(type_section(title, sections[title], folder, env))
         if ends != {taskrig.name("my_task"): ("done", 20), taskrig.name("rate_sweep"): ("done", 3)}:
             sys.exit(f"tasks ended as {ends}")
         if os.path.exists(os.path.join(folder, taskrig.name("my_task"))) or len(os.listdir(os.path.join(folder, "configs"))) != 20:
             sys.exit("delete --remove took too little, or too much")
+        transcript.finish(record, s_page)
     finally:
         shutil.rmtree(folder)
 

@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,8 @@ TUTTI = os.environ["TUTTI"]
 SOURCE = os.environ["TT_SOURCE_DIR"]
 VENV = f"{SOURCE}/build/venv-tf"
 SLOW = 4 if os.environ.get("TT_SANITIZE") else 1
+sys.path.append(f"{SOURCE}/tests")
+import transcript  # noqa: E402
 
 if not os.path.exists(f"{VENV}/.complete"):
     print("SKIP: TensorFlow is not there (tools/test-venv)")
@@ -34,6 +37,11 @@ for folder, found in read.items():
         found[f"{resolver.task_type}-{resolver.task_id}"] = {"spec": spec}
 print(json.dumps(read))
 """
+s_page = transcript.Transcript("transcript-tfjob-local.md", "TFJobs on one machine, with TensorFlow", """\
+What [tfjob.md](tfjob.md#without-a-cluster) has for a machine without a cluster, on samples that train, and what it prints, written down by
+`tests/local/by_tensorflow.py --record docs/guide`. The `python3` of `PATH` is one with TensorFlow.""", [
+    (r"^\d\d:\d\d:\d\d .*(?:worker-\d|ps-0) +(?! |Running).*\n", ""), (r"^\d+ processes that cleanPodPolicy keeps .*\n", ""),  # whoever is not the last
+    (r"^\d\d:\d\d:\d\d +", ""), (r"(?:^(?:multi|ps)-worker\S* .*\n)+", transcript.any_order)])
 ENV = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
@@ -56,13 +64,31 @@ def s_log(folder, name, place):
         return file.read()
 
 
-def s_samples(folder):
-    """In that of v1alpha1 the variable lies on a server that our script has started."""
-    for name, place, *words in (("multi-worker", "worker-0", "y = 3.000 x + 2.000"), ("ps-worker", "chief-0", "slope 3.0"),
-                                ("v1alpha1", "master-*-0", "slope 3.0", "variables at /job:ps/task:0")):
-        s_run(folder, f"{SOURCE}/k8s/samples/tfjob/{name}.yaml", name)
-        text = s_log(folder, name, place)
-        check(all(word in text for word in words), text[-2000:])
+def s_session(folder):
+    """The first two samples as a person types them, in a tree like the reader's."""
+    tree = os.path.join(folder, "tree")
+    shutil.copytree(f"{SOURCE}/k8s/samples", f"{tree}/k8s/samples")
+    env = {**os.environ, **ENV, "PATH": f"{VENV}/bin:{os.path.dirname(os.path.abspath(TUTTI))}:{os.environ['PATH']}", "XDG_STATE_HOME": tree,
+           "TERM": "dumb"}
+
+    def type_in(command, words):
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=tree, env=env, capture_output=True, text=True, timeout=150 * SLOW, check=False)
+        s_page.typed(command, (done.stdout + done.stderr).replace(os.path.realpath(tree), "/home/me/tutti").replace(tree, "/home/me/tutti"))
+        check(done.returncode == 0 and words in done.stdout + done.stderr, f"{command}: {done.returncode}: {done.stdout}{done.stderr}")
+    for title, name, place, words in (("Two workers that add up their gradients", "multi-worker", "worker-0", "y = 3.000 x + 2.000"),
+                                      ("A chief, a parameter server, two workers", "ps-worker", "chief-0", "slope 3.0")):
+        s_page.say(f"## {title}")
+        sample = f"k8s/samples/tfjob/{name}.yaml"
+        type_in(f"tutti check {sample}", "the TFJob can be run")
+        type_in(f"tutti run {sample}", "succeeded: ")
+        type_in(f"tutti logs {name}-1 {place} | tail -1", words)
+
+
+def s_first_generation(folder):
+    """The variable lies on a server that our script has started."""
+    s_run(folder, f"{SOURCE}/k8s/samples/tfjob/v1alpha1.yaml", "v1alpha1")
+    text = s_log(folder, "v1alpha1", "master-*-0")
+    check("slope 3.0" in text and "variables at /job:ps/task:0" in text, text[-2000:])
 
 
 def s_given(folder, name, replicas, version="v1", **spec):
@@ -104,9 +130,12 @@ def s_forms(folder):
 
 
 def main():
+    record = transcript.record_folder()
     with tempfile.TemporaryDirectory(prefix="tt-tensorflow-") as folder:
-        s_samples(folder)
+        s_session(folder)
+        s_first_generation(folder)
         s_forms(folder)
+    transcript.finish(record, s_page)
     print("ok")
 
 
