@@ -4,7 +4,7 @@
 #include "k8s/api/scan.h"
 #include "common/base/buf.h"
 #include "common/base/mem.h"
-#include "k8s/api/scan_rules.h"
+#include "common/base/members.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,14 +35,14 @@ typedef struct {
     in_t in;
     bool array;
     bool any;           /* something of it is in `out`: a comma goes before the next */
-    kube_rules_at_t at; /* the rules that hold for its members                       */
+    tt_members_at_t at; /* the rules that hold for its members                       */
 } level_t;
 
 struct kube_scan {
     kube_scan_kind_t kind;
     kube_object_fn fn;
     void *ctx;
-    kube_rules_t *rules;
+    tt_members_t *rules;
     tt_status_t failed;
     at_t at;
     bool key, escape;  /* AT_STRING: it is a key; the byte before was a backslash */
@@ -50,7 +50,7 @@ struct kube_scan {
     char **capture;    /* where a value that we listen to goes; NULL = nowhere    */
     size_t mark;       /* length of out before the key                            */
     in_t next;         /* what the value of the key just read is to us            */
-    kube_rules_at_t next_rules;
+    tt_members_at_t next_rules;
     size_t depth;
     level_t levels[MAX_DEPTH];
     tt_buf_t out, word;
@@ -64,8 +64,8 @@ struct kube_scan {
 tt_status_t kube_scan_new(
     kube_scan_t **self_p, kube_scan_kind_t kind, kube_drop_t drop, size_t max_object, kube_object_fn fn, void *ctx)
 {
-    kube_rules_t *rules = NULL;
-    TT_TRY(kube_rules_new(&rules, drop));
+    tt_members_t *rules = NULL;
+    TT_TRY(tt_members_new(&rules, drop));
     kube_scan_t *self = tt_new0(sizeof *self);
     self->kind = kind;
     self->fn = fn;
@@ -82,7 +82,7 @@ void kube_scan_destroy(kube_scan_t **self_p)
     kube_scan_t *self = *self_p;
     if (!self)
         return;
-    kube_rules_destroy(&self->rules);
+    tt_members_destroy(&self->rules);
     tt_buf_free(&self->out);
     tt_buf_free(&self->word);
     free(self->type);
@@ -151,7 +151,7 @@ static void s_element(kube_scan_t *self, const level_t *array)
 {
     self->capture = NULL;
     self->next = array->in == IN_ITEMS || array->in == IN_OBJECT ? IN_OBJECT : IN_DROPPED;
-    self->next_rules = array->in == IN_ITEMS ? kube_rules_root(self->rules) : array->at;
+    self->next_rules = array->in == IN_ITEMS ? tt_members_root(self->rules) : array->at;
 }
 
 static tt_status_t s_open(kube_scan_t *self, bool array)
@@ -260,7 +260,7 @@ static tt_status_t s_take_key(kube_scan_t *self, level_t *level)
 {
     const size_t start = self->mark + 1u + level->any;
     const char *key = self->out.data ? self->out.data + start : "";
-    if (!kube_rules_member(self->rules, level->at, key, self->out.size - start, &self->next_rules)) {
+    if (!tt_members_wanted(self->rules, level->at, key, self->out.size - start, &self->next_rules)) {
         self->out.size = self->mark;
         self->next = IN_DROPPED;
         return TT_OK;
@@ -293,7 +293,7 @@ static void s_key_of_envelope(kube_scan_t *self, const level_t *level)
     } else if (s_word_is(self, "object")) { /* an ERROR's object is a Status, which the rules are not about */
         const bool error = self->type && strcmp(self->type, "ERROR") == 0;
         self->next = IN_OBJECT;
-        self->next_rules = error ? KUBE_RULES_NONE : kube_rules_root(self->rules);
+        self->next_rules = error ? TT_MEMBERS_NONE : tt_members_root(self->rules);
     }
 }
 

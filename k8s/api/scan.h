@@ -10,11 +10,7 @@
 #include <stddef.h>
 #include "common/base/status.h"
 
-/*  Members to drop, as paths from the object: "metadata.managedFields", "spec.containers.volumeMounts" (arrays are
- *  looked through). A last part in brackets is one key as it is, dots and slashes included:
- *  "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]". A "*" drops all members but those that a
- *  path beginning with "+" names, at every level below it: {"spec.*", "+spec.nodeName", "+spec.containers.name"} leaves
- *  spec.nodeName and the containers' names. The object of an ERROR event is left whole. NULL-terminated. */
+/*  Members to drop, as the paths of common/base/members.h; NULL-terminated. The object of an ERROR event is left whole. */
 typedef const char *const *kube_drop_t;
 
 typedef struct kube_scan kube_scan_t; /* opaque */

@@ -172,6 +172,6 @@ void plan_count_tasks(planner_t *self)
     planner_set(self, "taskStatus", tasks);
     planner_set(self, "replicas", json_integer(replicas));
     planner_set(self, "readyReplicas", json_integer(ready));
-    planner_set(self, "restarts", json_integer(planner_int(self, "restarts")));
-    planner_set(self, "reschedules", json_integer(planner_int(self, "reschedules")));
+    planner_set(self, "restarts", json_integer(draft_count(&self->draft, "restarts")));
+    planner_set(self, "reschedules", json_integer(draft_count(&self->draft, "reschedules")));
 }

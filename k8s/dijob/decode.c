@@ -273,20 +273,12 @@ static void s_owner(dijob_t *self, const json_t *metadata)
 
 tt_status_t dijob_from_json(dijob_t **out, const json_t *object)
 {
-    const char *kind = parts_text(object, "kind", "DIJob"),
-               *version = parts_text(object, "apiVersion", DIJOB_GROUP "/");
-    if (!json_is_object(object) || strcmp(kind, "DIJob") != 0 ||
-        strncmp(version, DIJOB_GROUP "/", sizeof DIJOB_GROUP) != 0)
-        return tt_err(TT_DATA, "not a DIJob of " DIJOB_GROUP ": kind '%.60s' of '%.80s'", kind, version);
-    kube_meta_t meta;
-    const json_t *metadata = json_object_get(object, "metadata");
-    TT_TRY(parts_meta(&meta, metadata));
+    dijob_t head = {0};
+    TT_TRY(spec_head(object, "DIJob", DIJOB_GROUP, &head.meta, &head.generation, &head.deleting));
     dijob_t *self = tt_new0(sizeof *self);
-    self->meta = meta;
-    s_owner(self, metadata);
-    s_queue(self, metadata);
-    self->generation = json_integer_value(json_object_get(metadata, "generation"));
-    self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
+    *self = head;
+    s_owner(self, json_object_get(object, "metadata"));
+    s_queue(self, json_object_get(object, "metadata"));
     const json_t *spec = parts_object(object, "spec");
     if (!spec)
         INVALID(self, "expected spec");

@@ -202,7 +202,7 @@ static void s_fact(planner_t *self, const tt_fact_t *fact)
 
 static void s_set_count(planner_t *self, const char *key, int64_t count)
 {
-    if (planner_int(self, key) != count)
+    if (draft_count(&self->draft, key) != count)
         planner_set(self, key, json_integer(count));
 }
 

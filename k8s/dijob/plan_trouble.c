@@ -26,7 +26,7 @@ char *plan_words(const planner_t *self, const dijob_pod_t *pod)
 /*  Made anew so often that it waits between. */
 static bool s_is_again(const planner_t *self, const dijob_pod_t *pod)
 {
-    return pod->role == DIJOB_COORDINATOR ? planner_int(self, "restarts") >= LOOP_RESTARTS
+    return pod->role == DIJOB_COORDINATOR ? draft_count(&self->draft, "restarts") >= LOOP_RESTARTS
                                           : pod->backoff_s >= LOOP_BACKOFF_S;
 }
 

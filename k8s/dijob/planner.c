@@ -20,15 +20,6 @@ bool planner_stays(const planner_t *self, size_t pod)
     return !self->pods[pod]->deleting && !self->going[pod];
 }
 
-bool planner_refused(const planner_t *self, dijob_role_t role, int task)
-{
-    const int group = dijob_group(role, task);
-    for (size_t i = 0; i < self->view->refusal_count; i++)
-        if (self->view->refusals[i].group == group)
-            return true;
-    return false;
-}
-
 static char *s_free_name(const planner_t *self, dijob_role_t role, uint64_t *random)
 {
     for (;;) {
@@ -124,12 +115,6 @@ void planner_set(planner_t *self, const char *key, json_t *value)
         json_object_set_new(self->draft.status, key, value);
     else
         json_object_del(self->draft.status, key);
-}
-
-int64_t planner_int(const planner_t *self, const char *key)
-{
-    const json_int_t value = json_integer_value(json_object_get(self->draft.status, key));
-    return value < 0 ? 0 : value < INT32_MAX ? value : INT32_MAX - 1; /* there is room for one more */
 }
 
 const char *planner_text(const planner_t *self, const char *key)

@@ -42,8 +42,6 @@ int planner_needs(const dijob_t *job, dijob_role_t role);
 char *planner_name(planner_t *self, dijob_role_t role);
 /*  The same for one in the place of `old`: always the same, so that asking again after a lost answer makes no second. */
 char *planner_name_for(planner_t *self, dijob_role_t role, const dijob_pod_t *old);
-/*  The server refused such a pod; task: -1 = no task's. */
-bool planner_refused(const planner_t *self, dijob_role_t role, int task);
 /*  Once a pod; never one that is already going. */
 void planner_delete(planner_t *self, size_t pod, int grace_s);
 /*  The secret of a job of ours comes before its pods, which mount it. */
@@ -60,7 +58,6 @@ void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, con
 bool planner_condition(planner_t *self, const char *type, bool on, const char *reason, const char *message);
 
 void planner_set(planner_t *self, const char *key, json_t *value); /* takes value; NULL removes */
-int64_t planner_int(const planner_t *self, const char *key);       /* of the status; 0 = absent, never below */
 const char *planner_text(const planner_t *self, const char *key);  /* "" = absent               */
 
 /* ---- the parts --------------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "k8s/front/refusals.h"
 #include "k8s/dijob/parts.h"
 #include "k8s/front/kueue.h"
 #include "k8s/front/spec.h"
@@ -71,7 +72,7 @@ static tt_group_t s_group(const planner_t *planner, const char *name, dijob_role
         .after = TT_GROUP_NONE,
         .owner = TT_GROUP_NONE,
         .keep_failed = FAILED_MAX,
-        .blocked = planner_refused(planner, role, task)};
+        .blocked = front_is_refused(planner->view, dijob_group(role, task))};
 }
 
 /*  The coordinator decides, and all others come after it. Ours goes on where it was when it fails. */
@@ -137,22 +138,11 @@ static void s_rules(rules_t *self, const planner_t *planner)
 
 /* ---- pods ------------------------------------------------------------------------------------------------------------------ */
 
-static tt_replica_state_t s_by_phase(const dijob_pod_t *pod)
-{
-    static const tt_replica_state_t states[] = {[POD_PENDING] = TT_REPLICA_PENDING,
-        [POD_RUNNING] = TT_REPLICA_RUNNING,
-        [POD_SUCCEEDED] = TT_REPLICA_SUCCEEDED,
-        [POD_FAILED] = TT_REPLICA_FAILED,
-        [POD_UNKNOWN] = TT_REPLICA_PENDING};
-    TT_CHECK(pod->phase < TT_COUNT(states));
-    return states[pod->phase];
-}
-
 static tt_replica_state_t s_by_counts(const dijob_pod_t *pod)
 {
     const char counts = dijob_pod_counts(pod);
     if (pod->deleting)
-        return s_by_phase(pod);
+        return entry_state(&pod->as_pod);
     return counts == 'a'   ? TT_REPLICA_RUNNING
            : counts == 's' ? TT_REPLICA_SUCCEEDED
            : counts == 'f' ? TT_REPLICA_FAILED
@@ -209,7 +199,7 @@ static tt_replica_t s_task_replica(const dijob_t *job, const dijob_pod_t *pod)
     tt_replica_t replica = rules_replica(pod);
     replica.group = s_task_of(job, pod);
     replica.index = pod->task_rank;
-    replica.state = pod->phase == POD_UNKNOWN ? TT_REPLICA_FAILED : s_by_phase(pod);
+    replica.state = pod->phase == POD_UNKNOWN ? TT_REPLICA_FAILED : entry_state(&pod->as_pod);
     replica.refused = pod->phase == POD_FAILED && pod->refused;
     replica.lost = pod->phase == POD_FAILED && job->preemptible && pod->exit_code == EXIT_TERMINATED;
     return replica;
@@ -265,25 +255,16 @@ static tt_stage_t s_stage(const planner_t *planner)
     return planner->phase == DIJOB_PHASE_NONE || rules_by_tasks(planner->job) ? TT_STAGE_NEW : TT_STAGE_PENDING;
 }
 
-/*  When it ended; by its condition where another operator wrote no time. 0 = it has not, or nobody knows. */
-static int64_t s_ended_s(const planner_t *planner)
-{
-    const char *time = planner_text(planner, "completionTimestamp");
-    const json_t *condition =
-        parts_condition(json_object_get(planner->draft.status, "conditions"), dijob_phase_name(planner->phase));
-    if (!planner->ended)
-        return 0;
-    return parts_time(*time ? time : parts_text(condition, "lastTransitionTime", ""));
-}
-
 void rules_open(rules_t *self, const planner_t *planner)
 {
     const front_view_t *view = planner->view;
     *self = (rules_t){.state = {.stage = s_stage(planner),
-                          .restarts = planner_int(planner, "restarts"),
-                          .reshapes = planner_int(planner, "reschedules"),
+                          .restarts = draft_count(&planner->draft, "restarts"),
+                          .reshapes = draft_count(&planner->draft, "reschedules"),
                           .started_s = parts_time(planner_text(planner, "startTimestamp")),
-                          .ended_s = s_ended_s(planner),
+                          .ended_s = planner->ended ? draft_ended_s(&planner->draft, "completionTimestamp",
+                                                          dijob_phase_name(planner->phase))
+                                                    : 0,
                           .first = planner_text(planner, "coordinatorUID")}};
     s_rules(self, planner);
     self->replicas = tt_array0(view->pod_count, sizeof *self->replicas);

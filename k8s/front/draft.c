@@ -5,6 +5,7 @@
 #include "common/base/words.h"
 #include "k8s/api/dump.h"
 #include "k8s/api/recorder.h"
+#include "k8s/front/object.h"
 
 static json_t *s_status(const char *text)
 {
@@ -70,6 +71,19 @@ void draft_again(draft_t *self, int64_t seconds)
         seconds = 0;
     if (self->out->again_s < 0 || seconds < self->out->again_s)
         self->out->again_s = seconds;
+}
+
+int64_t draft_count(const draft_t *self, const char *key)
+{
+    const json_int_t count = json_integer_value(json_object_get(self->status, key));
+    return count < 0 ? 0 : count < INT32_MAX ? count : INT32_MAX - 1;
+}
+
+int64_t draft_ended_s(const draft_t *self, const char *key, const char *condition)
+{
+    const int64_t ended_s = parts_time(parts_text(self->status, key, NULL));
+    const json_t *entry = parts_condition(json_object_get(self->status, "conditions"), condition);
+    return ended_s > 0 ? ended_s : parts_time(parts_text(entry, "lastTransitionTime", NULL));
 }
 
 json_t *draft_conditions(draft_t *self)

@@ -29,5 +29,9 @@ char *draft_words(const char *fmt, va_list args); /* the same, as a new string *
 /*  Look again in so many seconds, or earlier. */
 void draft_again(draft_t *self, int64_t seconds);
 
+/*  A count of the status: 0 = absent, never below, and there is room for one more. */
+int64_t draft_count(const draft_t *self, const char *key);
+/*  When a job that has ended did so, by status.<key>; by its condition where another operator wrote no time. 0 = nobody knows. */
+int64_t draft_ended_s(const draft_t *self, const char *key, const char *condition);
 /*  status.conditions, made if there is none. Borrowed. */
 json_t *draft_conditions(draft_t *self);

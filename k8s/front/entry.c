@@ -106,6 +106,17 @@ static const char *const s_phases[] = {[POD_PENDING] = "Pending",
     [POD_FAILED] = "Failed",
     [POD_UNKNOWN] = "Unknown"};
 
+tt_replica_state_t entry_state(const front_pod_t *pod)
+{
+    static const tt_replica_state_t states[] = {[POD_PENDING] = TT_REPLICA_PENDING,
+        [POD_RUNNING] = TT_REPLICA_RUNNING,
+        [POD_SUCCEEDED] = TT_REPLICA_SUCCEEDED,
+        [POD_FAILED] = TT_REPLICA_FAILED,
+        [POD_UNKNOWN] = TT_REPLICA_PENDING};
+    TT_CHECK(pod->phase < TT_COUNT(states));
+    return states[pod->phase];
+}
+
 const char *entry_phase(const front_pod_t *pod)
 {
     return s_phases[pod->phase];

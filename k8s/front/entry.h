@@ -5,6 +5,7 @@
  *  pool (there may be ten thousand): made by entry_pack_*, freed by tt_pool_free. Threads: pure. */
 #pragma once
 #include "common/base/pool.h"
+#include "common/job/plan.h"
 #include "k8s/front/object.h"
 
 /*  By which a pod is of a group: of scheduler-plugins, of Volcano. */
@@ -68,6 +69,8 @@ static inline bool entry_ended(const front_pod_t *pod)
     return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
 }
 
+/*  What it is to the planner. One whose node does not answer is pending: nothing follows till it is known. */
+tt_replica_state_t entry_state(const front_pod_t *pod);
 /*  "Pending", as status.phase has it. */
 const char *entry_phase(const front_pod_t *pod);
 /*  What is read of a pod, for a reflector: everything else may be dropped. */

@@ -37,6 +37,14 @@ int64_t front_refused_until(front_refusals_t *self, int64_t now_ms)
     return next_ms;
 }
 
+bool front_is_refused(const front_view_t *view, int group)
+{
+    for (size_t i = 0; i < view->refusal_count; i++)
+        if (view->refusals[i].group == group)
+            return true;
+    return false;
+}
+
 void front_refusals_clear(front_refusals_t *self)
 {
     while (self->count)

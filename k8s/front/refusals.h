@@ -17,5 +17,7 @@ void front_refuse(front_refusals_t *self, const front_refusal_t *refusal);
 void front_allow(front_refusals_t *self, int group);
 /*  Forget those whose time is over; returns when the next one's is, INT64_MAX = never. */
 int64_t front_refused_until(front_refusals_t *self, int64_t now_ms);
+/*  Is the group one of the view's refusals? */
+bool front_is_refused(const front_view_t *view, int group);
 /*  Forget them all. */
 void front_refusals_clear(front_refusals_t *self);

@@ -71,6 +71,22 @@ bool spec_is_label(const char *text, size_t most, bool letter)
     return !letter || text[0] > '9';
 }
 
+tt_status_t spec_head(
+    const json_t *object, const char *kind, const char *group, kube_meta_t *meta, int64_t *generation, bool *deleting)
+{
+    const char *its = parts_text(object, "kind", kind), *version = parts_text(object, "apiVersion", NULL);
+    const json_t *metadata = json_object_get(object, "metadata");
+    const size_t size = strlen(group);
+    if (!json_is_object(object) || strcmp(its, kind) != 0 ||
+        (version && (strncmp(version, group, size) != 0 || version[size] != '/')))
+        return tt_err(TT_DATA, "not a %s of %s: kind '%.60s' of '%.80s%s'", kind, group, its, version ? version : group,
+            version ? "" : "/");
+    TT_TRY(parts_meta(meta, metadata));
+    *generation = json_integer_value(json_object_get(metadata, "generation"));
+    *deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
+    return TT_OK;
+}
+
 tt_status_t spec_load(json_t **out, const char *what, const char *json, size_t size)
 {
     json_error_t error;

@@ -27,5 +27,9 @@ size_t spec_word(
 /*  A DNS label of RFC 1123, of RFC 1035 with `letter`: lower case letters, digits and dashes, no dash at an end, a letter first. */
 bool spec_is_label(const char *text, size_t most, bool letter);
 
+/*  Is the object a job of this kind and group, and what is said of it beside its spec? Absent kind and version are as if they were
+ *  right. TT_DATA. meta is the caller's. */
+tt_status_t spec_head(
+    const json_t *object, const char *kind, const char *group, kube_meta_t *meta, int64_t *generation, bool *deleting);
 /*  The JSON of a job, "a DIJob". TT_DATA: it is none, or has a member twice. A new reference. */
 tt_status_t spec_load(json_t **out, const char *what, const char *json, size_t size);

@@ -190,18 +190,11 @@ static void s_status(tfjob_t *self, const json_t *status)
 
 tt_status_t tfjob_from_json(tfjob_t **out, const json_t *object)
 {
-    const char *kind = parts_text(object, "kind", "TFJob"),
-               *version = parts_text(object, "apiVersion", TFJOB_GROUP "/");
-    if (!json_is_object(object) || strcmp(kind, "TFJob") != 0 ||
-        strncmp(version, TFJOB_GROUP "/", sizeof TFJOB_GROUP) != 0)
-        return tt_err(TT_DATA, "not a TFJob of " TFJOB_GROUP ": kind '%.60s' of '%.80s'", kind, version);
-    kube_meta_t meta;
-    const json_t *metadata = json_object_get(object, "metadata"), *spec = parts_object(object, "spec");
-    TT_TRY(parts_meta(&meta, metadata));
+    tfjob_t head = {0};
+    const json_t *spec = parts_object(object, "spec");
+    TT_TRY(spec_head(object, "TFJob", TFJOB_GROUP, &head.meta, &head.generation, &head.deleting));
     tfjob_t *self = tt_new0(sizeof *self);
-    self->meta = meta;
-    self->generation = json_integer_value(json_object_get(metadata, "generation"));
-    self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
+    *self = head;
     if (!spec)
         INVALID(self, "expected spec");
     if (tfjob_is_old(spec))

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "k8s/front/refusals.h"
 #include "k8s/front/object.h"
 #include "k8s/tfjob/plan.h"
 
@@ -22,14 +23,6 @@ static void s_restart_old(tt_group_t *group)
     group->final_codes = TT_CODES_PLAIN;
 }
 
-static bool s_is_refused(const front_view_t *view, tfjob_type_t type)
-{
-    for (size_t i = 0; i < view->refusal_count; i++)
-        if (view->refusals[i].group == (int)type)
-            return true;
-    return false;
-}
-
 static tt_group_t s_group(const planner_t *planner, tfjob_type_t type)
 {
     const tfjob_t *job = planner->job;
@@ -41,7 +34,7 @@ static tt_group_t s_group(const planner_t *planner, tfjob_type_t type)
         .once = true,
         .after = TT_GROUP_NONE,
         .owner = TT_GROUP_NONE,
-        .blocked = s_is_refused(planner->view, type)};
+        .blocked = front_is_refused(planner->view, type)};
     if (decides)
         group.decides = type == TFJOB_WORKER && job->all_workers ? TT_DECIDES_ALL : TT_DECIDES_FIRST;
     group.deciding = decides ? job->old.chief_index : 0;
@@ -69,17 +62,6 @@ static tt_rules_t s_rules(const rules_t *self, const planner_t *planner)
 }
 
 /* ---- pods ---------------------------------------------------------------------------------------------------------------- */
-
-static tt_replica_state_t s_state(const tfjob_pod_t *pod)
-{
-    static const tt_replica_state_t states[] = {[POD_PENDING] = TT_REPLICA_PENDING,
-        [POD_RUNNING] = TT_REPLICA_RUNNING,
-        [POD_SUCCEEDED] = TT_REPLICA_SUCCEEDED,
-        [POD_FAILED] = TT_REPLICA_FAILED,
-        [POD_UNKNOWN] = TT_REPLICA_PENDING}; /* its node does not answer: nothing follows till it is known */
-    TT_CHECK(pod->phase < TT_COUNT(states));
-    return states[pod->phase];
-}
 
 static bool s_has_name(const tfjob_t *job, const tfjob_pod_t *pod)
 {
@@ -110,7 +92,7 @@ static tt_replica_t s_replica(const tfjob_t *job, const tfjob_pod_t *pod)
         .group = pod->type,
         .index = pod->index,
         .rank = -1,
-        .state = s_state(pod),
+        .state = entry_state(&pod->as_pod),
         .deleting = pod->deleting,
         .disrupted = pod->disrupted,
         .refused = pod->phase == POD_FAILED && pod->refused,
@@ -141,43 +123,24 @@ static tt_stage_t s_stage(tfjob_phase_t phase)
     return stages[phase];
 }
 
-static int64_t s_time(const planner_t *planner, const char *key)
-{
-    return parts_time(parts_text(planner->draft.status, key, NULL));
-}
-
-/*  By its condition where another operator wrote no time. 0 = it has not ended. */
-static int64_t s_ended_s(const planner_t *planner)
-{
-    const int64_t ended_s = s_time(planner, "completionTime");
-    const json_t *condition =
-        parts_condition(json_object_get(planner->draft.status, "conditions"), tfjob_phases[planner->phase]);
-    if (!tt_stage_final(s_stage(planner->phase)))
-        return 0;
-    return ended_s > 0 ? ended_s : parts_time(parts_text(condition, "lastTransitionTime", NULL));
-}
-
 /*  Its deadline begins when it is first looked at, waiting for room included, as Kubeflow has it. */
 static int64_t s_started_s(const planner_t *planner)
 {
-    const int64_t started_s = s_time(planner, "startTime");
+    const int64_t started_s = parts_time(parts_text(planner->draft.status, "startTime", NULL));
     return started_s > 0 || planner->job->suspend ? started_s : planner->view->now_s;
-}
-
-static int64_t s_restarts(const json_t *status)
-{
-    const json_int_t count = json_integer_value(json_object_get(status, "restarts"));
-    return count < 0 ? 0 : count < INT32_MAX ? count : INT32_MAX - 1; /* there is room for one more */
 }
 
 void tfjob_rules_open(rules_t *self, const planner_t *planner)
 {
     const front_view_t *view = planner->view;
-    *self = (rules_t){.state = {.stage = s_stage(planner->phase),
-                          .restarts = s_restarts(planner->draft.status),
-                          .started_s = s_started_s(planner),
-                          .ended_s = s_ended_s(planner),
-                          .first = parts_text(planner->draft.status, "chiefUID", "")}};
+    *self =
+        (rules_t){.state = {.stage = s_stage(planner->phase),
+                      .restarts = draft_count(&planner->draft, "restarts"),
+                      .started_s = s_started_s(planner),
+                      .ended_s = tt_stage_final(s_stage(planner->phase))
+                                     ? draft_ended_s(&planner->draft, "completionTime", tfjob_phases[planner->phase])
+                                     : 0,
+                      .first = parts_text(planner->draft.status, "chiefUID", "")}};
     for (int type = 0; type < TFJOB_TYPES; type++)
         self->groups[type] = s_group(planner, (tfjob_type_t)type);
     self->rules = s_rules(self, planner);

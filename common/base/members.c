@@ -1,4 +1,4 @@
-#include "k8s/api/scan_rules.h"
+#include "common/base/members.h"
 #include "common/base/mem.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@ typedef struct {
     bool plus, keep; /* a "+" path goes through here; ends here */
 } node_t;
 
-struct kube_rules {
+struct tt_members {
     node_t *nodes;
     int count, room;
 };
 
-static int s_node(kube_rules_t *self, const char *key, size_t size)
+static int s_node(tt_members_t *self, const char *key, size_t size)
 {
     if (self->count == self->room) {
         self->room = self->room ? 2 * self->room : 16;
@@ -27,7 +27,7 @@ static int s_node(kube_rules_t *self, const char *key, size_t size)
     return self->count++;
 }
 
-static int s_find(const kube_rules_t *self, int parent, const char *key, size_t size)
+static int s_find(const tt_members_t *self, int parent, const char *key, size_t size)
 {
     int at = self->nodes[parent].child;
     while (at >= 0 && (self->nodes[at].size != size || memcmp(self->nodes[at].key, key, size) != 0))
@@ -35,7 +35,7 @@ static int s_find(const kube_rules_t *self, int parent, const char *key, size_t 
     return at;
 }
 
-static int s_child(kube_rules_t *self, int parent, const char *key, size_t size)
+static int s_child(tt_members_t *self, int parent, const char *key, size_t size)
 {
     int at = s_find(self, parent, key, size);
     if (at < 0) {
@@ -66,7 +66,7 @@ static tt_status_t s_part(const char **path, const char **part, size_t *size)
     return *size ? TT_OK : TT_INVALID;
 }
 
-static tt_status_t s_add(kube_rules_t *self, const char *rule)
+static tt_status_t s_add(tt_members_t *self, const char *rule)
 {
     const bool plus = *rule == '+';
     const char *path = rule + plus, *part = NULL;
@@ -91,23 +91,23 @@ static tt_status_t s_add(kube_rules_t *self, const char *rule)
     return TT_OK;
 }
 
-tt_status_t kube_rules_new(kube_rules_t **self_p, kube_drop_t drop)
+tt_status_t tt_members_new(tt_members_t **self_p, const char *const *paths)
 {
-    kube_rules_t *self = tt_new0(sizeof *self);
+    tt_members_t *self = tt_new0(sizeof *self);
     s_node(self, "", 0);
     tt_status_t status = TT_OK;
-    for (; drop && *drop && status == TT_OK; drop++)
-        status = s_add(self, *drop);
+    for (; paths && *paths && status == TT_OK; paths++)
+        status = s_add(self, *paths);
     if (status == TT_OK)
         *self_p = self;
     else
-        kube_rules_destroy(&self);
+        tt_members_destroy(&self);
     return status;
 }
 
-void kube_rules_destroy(kube_rules_t **self_p)
+void tt_members_destroy(tt_members_t **self_p)
 {
-    kube_rules_t *self = *self_p;
+    tt_members_t *self = *self_p;
     if (!self)
         return;
     for (int i = 0; i < self->count; i++)
@@ -117,9 +117,9 @@ void kube_rules_destroy(kube_rules_t **self_p)
     *self_p = NULL;
 }
 
-kube_rules_at_t kube_rules_root(const kube_rules_t *self)
+tt_members_at_t tt_members_root(const tt_members_t *self)
 {
-    return (kube_rules_at_t){.node = 0, .star = self->nodes[0].star};
+    return (tt_members_at_t){.node = 0, .star = self->nodes[0].star};
 }
 
 static int s_hex4(const char *text, const char *end)
@@ -177,17 +177,17 @@ static bool s_plain(char *out, size_t room, const char *key, size_t size, size_t
     return true;
 }
 
-static int s_find_escaped(const kube_rules_t *self, int parent, const char *key, size_t size)
+static int s_find_escaped(const tt_members_t *self, int parent, const char *key, size_t size)
 {
     char plain[256];
     size_t length = 0;
     return s_plain(plain, sizeof plain, key, size, &length) ? s_find(self, parent, plain, length) : -1;
 }
 
-bool kube_rules_member(
-    const kube_rules_t *self, kube_rules_at_t at, const char *key, size_t size, kube_rules_at_t *below)
+bool tt_members_wanted(
+    const tt_members_t *self, tt_members_at_t at, const char *key, size_t size, tt_members_at_t *below)
 {
-    *below = KUBE_RULES_NONE;
+    *below = TT_MEMBERS_NONE;
     if (at.node < 0)
         return !at.star;
     const bool escaped = memchr(key, '\\', size) != NULL;
