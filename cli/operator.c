@@ -33,10 +33,10 @@ const tt_option_t tt_opt_operator[] = {
     {0},
 };
 
-static bool s_has_tfjobs(const front_t *const *fronts, size_t count)
+static bool s_has_accelerators(const front_t *const *fronts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (fronts[i] == &tfjob_front)
+        if (fronts[i]->accelerators)
             return true;
     return false;
 }
@@ -52,7 +52,7 @@ static tt_status_t s_options(const tt_args_t *args, operator_opts_t *opts)
     size_t front_count;
     if (front_pick(tt_arg(args, "also"), fronts, &front_count) != TT_OK)
         return tt_err_wrap(TT_USAGE, "--also");
-    if (tt_arg(args, "controller-config-file") && !s_has_tfjobs(fronts, front_count))
+    if (tt_arg(args, "controller-config-file") && !s_has_accelerators(fronts, front_count))
         return tt_err(TT_USAGE, "--controller-config-file is about TFJobs: it needs --also tfjob");
     const gang_t *gang;
     if (gang_pick(&gang, tt_arg(args, "gang")) != TT_OK)

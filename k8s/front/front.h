@@ -201,7 +201,8 @@ struct front {
     const char *plural;          /* "dijobs"                                                                        */
     const char *old_api, *old_kind; /* what it was called once, "tensorflow.org/v1alpha1", "TfJob": read without a
                                        cluster; NULL                                                                */
-    const char *manager;            /* fieldManager of what is written                                                */
+    bool accelerators;    /* its containers get what a resource comes with (accelerators.h), where somebody says so */
+    const char *manager;  /* fieldManager of what is written                                                */
     const char *reporter; /* source of events                                                                */
     const char *config;   /* plural of a resource of the group, one of which says how pods are made, in the
                                      job's namespace or else in the operator's; NULL = none                          */

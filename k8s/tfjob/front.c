@@ -139,6 +139,7 @@ const front_t tfjob_front = {
     .plural = "tfjobs",
     .old_api = "tensorflow.org/v1alpha1",
     .old_kind = "TfJob",
+    .accelerators = true,
     .manager = "tf-operator",
     .reporter = "tfjob-controller",
     /* ours have the labels of both generations, and are of the older shape; what has the younger's alone is another operator's */
