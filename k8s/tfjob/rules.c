@@ -34,7 +34,7 @@ static tt_group_t s_group(const planner_t *planner, tfjob_type_t type)
         .once = true,
         .after = TT_GROUP_NONE,
         .owner = TT_GROUP_NONE,
-        .blocked = front_is_refused(planner->view, type)};
+        .blocked = front_is_refused(planner->view, (int)type)};
     if (decides)
         group.decides = type == TFJOB_WORKER && job->all_workers ? TT_DECIDES_ALL : TT_DECIDES_FIRST;
     group.deciding = decides ? job->old.chief_index : 0;
