@@ -31,7 +31,12 @@ typedef struct {
     int task, rank, task_rank; /* index into spec.tasks, global rank, rank in the task                               */
     int reschedules;           /* annotation tutti/reschedules: the job's status.reschedules when it is made         */
     bool old_service;          /* the job's service is named as the job, and not di-<job>                            */
+    bool old_curve;            /* its pods know the key that an older operator made (dijob_has_old_curve)             */
 } dijob_pod_want_t;
+
+/*  Does one of a job's pods mount its key under the name that it had up to 0.1.0, without the job's UID? Who comes to them has to know
+ *  the same. */
+bool dijob_has_old_curve(const dijob_pod_t *const *pods, size_t count);
 
 /*  Cuts "CPUS/MEMORY/GPUS", each may be empty, into its parts, which point into it. false: it is not that, and *out stays. */
 bool dijob_asked(dijob_resources_t *out, char *text);
@@ -44,7 +49,8 @@ tt_status_t dijob_pod_template(json_t **out, const json_t *job, const json_t *ag
 tt_status_t dijob_build_service(json_t **out, const dijob_t *job, const dijob_pod_t *pod);
 /*  v2alpha1: the one service "di-<job>". */
 tt_status_t dijob_build_job_service(json_t **out, const dijob_t *job);
-/*  Secret "<job>-curve" of an engine:tutti job, with a new key pair (docs/internals/pods.md). Who has no more use for it
+/*  Secret "<job>-curve-<of its UID>" of an engine:tutti job, with a new key pair (docs/internals/pods.md): it may be made and not read, so
+ *  nobody else is to have one of that name, nor a job of the same name before it. Who has no more use for it
  *  destroys it by kube_wipe_secret (k8s/api/dump.h). */
 tt_status_t dijob_build_curve(json_t **out, const dijob_t *job);
 

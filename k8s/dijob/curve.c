@@ -9,7 +9,14 @@
 #define VOLUME    "tutti-curve"
 #define FOLDER    "/etc/tutti/curve"
 #define FILE_NAME "curve.key"
+enum { UID_PART = 8 };
 enum { MODE = 0440 }; /* the group is the pod's fsGroup: that is how one who is not root reads it */
+
+/*  The user's own, who makes it by hand where no operator may, and an older operator's have no UID in their name. Caller frees. */
+static char *s_name(const char *job, const char *uid, bool plain)
+{
+    return plain ? tt_sprintf("%s-curve", job) : tt_sprintf("%s-curve-%.*s", job, UID_PART, uid);
+}
 
 tt_status_t dijob_build_curve(json_t **out, const dijob_t *job)
 {
@@ -17,7 +24,7 @@ tt_status_t dijob_build_curve(json_t **out, const dijob_t *job)
     char file[TT_KEYS_TEXT];
     TT_TRY(tt_keys_make(&keys));
     tt_keys_text(&keys, file);
-    char *name = tt_sprintf("%s-curve", job->meta.name);
+    char *name = s_name(job->meta.name, job->meta.uid, false);
     const char *namespace_ = *job->meta.namespace_ ? job->meta.namespace_ : "default";
     *out = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s, s:s}, s:[o]}, s:s, s:b, s:{s:s}}", "apiVersion", "v1",
         "kind", "Secret", "metadata", "name", name, "namespace", namespace_, "labels", "group-name", DIJOB_GROUP,
@@ -48,9 +55,15 @@ static void s_mount(json_t *containers)
     }
 }
 
-void parts_mount_curve(json_t *spec, const char *job)
+void parts_mount_curve(json_t *pod, const json_t *job, bool old)
 {
-    char *name = tt_sprintf("%s-curve", job);
+    json_t *spec = json_object_get(pod, "spec");
+    const char *uid = parts_text(json_object_get(job, "metadata"), "uid", "");
+    const char *manager = parts_text(json_object_get(job, "spec"), "managedBy", "");
+    const bool plain = old || !*uid || strcmp(manager, "coordinator") == 0;
+    char *name = s_name(parts_job_name(job), uid, plain);
+    if (!plain)
+        parts_annotate(pod, "tutti/curve", name);
     json_t *volumes =
         json_pack("[{s:s, s:{s:s, s:i}}]", "name", VOLUME, "secret", "secretName", name, "defaultMode", MODE);
     parts_volumes(spec, volumes);
@@ -58,4 +71,12 @@ void parts_mount_curve(json_t *spec, const char *job)
     free(name);
     s_mount(json_object_get(spec, "containers"));
     s_mount(json_object_get(spec, "initContainers"));
+}
+
+bool dijob_has_old_curve(const dijob_pod_t *const *pods, size_t count)
+{
+    bool old = false;
+    for (size_t i = 0; i < count; i++)
+        old |= !pods[i]->own_curve;
+    return old;
 }

@@ -109,6 +109,7 @@ static void s_fill(dijob_pod_t *self, const json_t *object, scratch_t *scratch)
     self->asked = entry_borrow(parts_text(notes, "tutti/resources", NULL));
     self->backoff_s = s_small(notes, "tutti/backoff");
     self->failures = s_small(notes, "tutti/failures");
+    self->own_curve = parts_text(notes, "tutti/curve", NULL) != NULL;
     self->rank = entry_number(notes, "diengine/rank");
     self->task_rank = entry_number(notes, "diengine/task-rank");
     const int32_t reschedules = entry_number(notes, "tutti/reschedules");

@@ -117,6 +117,7 @@ typedef struct {
     uint8_t main; /* dijob_main_t                                                           */
     bool stuck;   /* a container waits with CrashLoopBackOff, or one is terminated (not cleaned up by Running) */
     bool ddp_master;
+    bool own_curve; /* annotation tutti/curve: it mounts a key that has its job's UID in its name */
     uint16_t containers, ready_containers; /* counts (v2alpha1 readiness)                                       */
     uint16_t gpu_ports;                    /* ddp learners: further ports port+1 ...                            */
     uint16_t backoff_s;      /* annotation tutti/backoff: waited so long before it was made; 0 = none           */

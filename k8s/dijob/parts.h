@@ -26,7 +26,7 @@ json_t *parts_owner_of_job(const dijob_t *job, bool block);
 bool parts_is_tutti(const json_t *job);
 
 /*  curve.c: mount the job's secret into every container of a pod (docs/internals/pods.md). */
-void parts_mount_curve(json_t *spec, const char *job);
+void parts_mount_curve(json_t *pod, const json_t *job, bool old);
 /*  ddp.c: the learner's part of a split over GPUs: env, ports, labels. */
 void parts_ddp(json_t *pod, const dijob_pod_want_t *want);
 /*  aggregator.c: a new template where the job has none of its own; NULL with words when it cannot be made. */

@@ -64,6 +64,7 @@ static dijob_pod_want_t *s_keep(const planner_t *self, const dijob_pod_want_t *w
     dijob_pod_want_t *copy = tt_new0(size);
     char *at = (char *)(copy + 1);
     *copy = *want;
+    copy->old_curve = dijob_has_old_curve(self->pods, self->view->pod_count);
     copy->name = s_put(&at, want->name);
     copy->replaces = s_put(&at, want->replaces);
     copy->aggregator = s_put(&at, want->aggregator);

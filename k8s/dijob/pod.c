@@ -227,8 +227,6 @@ static void s_spec(json_t *spec, const json_t *job, const dijob_pod_want_t *want
     s_port(spec, want->role);
     s_resources(spec, want);
     s_env(spec, job, want);
-    if (parts_is_tutti(job))
-        parts_mount_curve(spec, parts_job_name(job));
 }
 
 tt_status_t dijob_pod_template(json_t **out, const json_t *job, const json_t *agconfig, dijob_role_t role, int task)
@@ -257,6 +255,8 @@ tt_status_t dijob_build_pod(json_t **out, const json_t *job, const dijob_pod_wan
     s_labels(pod, job, want);
     s_owners(pod, job, want);
     s_spec(json_object_get(pod, "spec"), job, want);
+    if (parts_is_tutti(job))
+        parts_mount_curve(pod, job, want->old_curve);
     if (want->role == DIJOB_DDP_LEARNER)
         parts_ddp(pod, want);
     *out = pod;

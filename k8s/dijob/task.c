@@ -137,7 +137,7 @@ tt_status_t parts_task_pod(json_t **out, const json_t *job, const dijob_pod_want
     s_metadata(pod, job, tasks, want);
     const tt_status_t status = s_env(spec, job, tasks, want);
     if (status == TT_OK && parts_is_tutti(job))
-        parts_mount_curve(spec, parts_job_name(job));
+        parts_mount_curve(pod, job, want->old_curve);
     if (status == TT_OK)
         *out = pod;
     else

@@ -324,6 +324,7 @@ void replicas_made(replicas_orders_t *self, size_t order, const replicas_view_t 
 tt_status_t replicas_want(const replicas_order_t *order, const replicas_view_t *view, dijob_pod_want_t *out)
 {
     *out = order->want;
+    out->old_curve = dijob_has_old_curve(view->pods, view->pod_count);
     if (out->role != DIJOB_DDP_LEARNER || !out->replaces)
         return TT_OK;
     const dijob_pod_t *old = replicas_find(view, out->replaces);
@@ -357,7 +358,8 @@ void replicas_ddp(const replicas_order_t *order, const replicas_request_t *reque
                       .master_name = master,
                       .task = -1,
                       .rank = -1,
-                      .task_rank = -1});
+                      .task_rank = -1,
+                      .old_curve = dijob_has_old_curve(view->pods, view->pod_count)});
         start += parts[i];
         free(name);
     }

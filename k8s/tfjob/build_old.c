@@ -10,7 +10,7 @@
 #define VOLUME "ps-config-volume"
 #define FOLDER "/ps-server"
 #define SCRIPT "grpc_tensorflow_server.py"
-enum { BOARD_PORT = 6006, SPEC_MAX = 16 << 20 };
+enum { BOARD_PORT = 6006, SPEC_MAX = 16 << 20, UID_PART = 8 };
 
 const char tfjob_old_script[] =
     "# A parameter server: it keeps variables till somebody ends it.\n"
@@ -72,9 +72,10 @@ json_t *tfjob_old_command(const tfjob_t *job, const tfjob_place_t *place, tfjob_
     return command;
 }
 
+/*  It may be made and not read: with the job's UID in its name nobody else has it, nor a job with the same RuntimeId. */
 static char *s_script_name(const tfjob_t *job)
 {
-    return tt_sprintf("cm-ps-%s", job->old.runtime_id);
+    return tt_sprintf("cm-ps-%s-%.*s", job->old.runtime_id, UID_PART, job->meta.uid);
 }
 
 json_t *tfjob_old_template(

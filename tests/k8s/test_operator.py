@@ -604,6 +604,53 @@ def test_the_same_name_again(k8s):
         op.idle()
 
 
+def s_key(k8s, pod):
+    """The Secret that a pod mounts as the job's key; None = there is none of that name."""
+    spec = k8s.get(f"{PODS}/{pod}")["spec"]
+    (volume,) = [volume for volume in spec["volumes"] if volume["name"] == "tutti-curve"]
+    return k8s.find(f"/api/v1/namespaces/default/secrets/{volume['secret']['secretName']}")
+
+
+def test_the_key_is_the_jobs_own(k8s):
+    """Neither a stranger's Secret nor that of a job of the same name before it, which the garbage collector is about to take away."""
+    stranger = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keyed-curve"}, "stringData": {"curve.key": "a stranger's"}}
+    k8s.api("POST", "/api/v1/namespaces/default/secrets", stranger)
+    with Operator(k8s) as op:
+        for _ in range(3):
+            s_create(k8s, s_job("keyed", engine="tutti", collectors=1))
+            uid = k8s.get(f"{JOBS}/keyed")["metadata"]["uid"]
+            wait_for(lambda: [p["metadata"]["ownerReferences"][0]["uid"] for p in s_pods(k8s, "keyed", "coordinator").values()]
+                     == [uid], "the coordinator of this one", DEADLINE)
+            key = s_key(k8s, "keyed-coordinator")
+            check(key and [owner["uid"] for owner in key["metadata"].get("ownerReferences", ())] == [uid], f"{key and key['metadata']}")
+            k8s.kubectl("delete", "dijob", "keyed", "--cascade=background")
+        wait_for(lambda: not s_pods(k8s, "keyed"), "nothing to be left", DEADLINE)
+        secrets = {item["metadata"]["name"] for item in k8s.get("/api/v1/namespaces/default/secrets")["items"]}
+        check({name for name in secrets if name.startswith("keyed")} == {"keyed-curve"}, secrets)
+        op.idle()
+
+
+def test_the_key_of_an_older_operator(k8s):
+    """Pods that it made know one without a UID in its name, and who comes to them, too."""
+    with Operator(k8s):
+        s_start(k8s, s_job("older", engine="tutti"))
+        spec = k8s.get(f"{PODS}/older-coordinator")
+    old = json.loads(json.dumps(spec).replace(s_key(k8s, "older-coordinator")["metadata"]["name"], "older-curve"))
+    for key in ("resourceVersion", "uid", "creationTimestamp"):
+        del old["metadata"][key]
+    del old["metadata"]["annotations"]["tutti/curve"], old["status"]
+    k8s.api("DELETE", f"{PODS}/older-coordinator", {"gracePeriodSeconds": 0})
+    k8s.api("POST", PODS, old)
+    s_move(k8s, "older-coordinator", "Running")
+    with Operator(k8s) as op:
+        k8s.patch(f"{JOBS}/older", {"spec": {"collector": {"replicas": 1}}})
+        (name,) = s_await_pods(k8s, "older", 1, "collector")
+        volumes = k8s.get(f"{PODS}/{name}")["spec"]["volumes"]
+        check({"name": "tutti-curve", "secret": {"secretName": "older-curve", "defaultMode": 0o440}} in volumes, volumes)
+        op.idle()
+        s_delete(k8s, "older")
+
+
 def test_what_a_batch_job_has(k8s):
     """Deadline, time to live and suspension, with the server's own checks and its garbage collector."""
     with Operator(k8s) as op:
@@ -897,7 +944,8 @@ if __name__ == "__main__":
                  test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once, test_a_role_that_can_only_fail,
                  test_a_typo_fails_the_job,
                  test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
-                 test_a_pod_of_that_name_that_is_not_ours, test_the_same_name_again, test_what_a_batch_job_has, test_an_embedded_job_is_left_alone, test_tasks,
+                 test_a_pod_of_that_name_that_is_not_ours, test_the_same_name_again, test_the_key_is_the_jobs_own,
+                 test_the_key_of_an_older_operator, test_what_a_batch_job_has, test_an_embedded_job_is_left_alone, test_tasks,
                  test_no_writes_in_steady_state, test_two_operators_one_leader, test_a_leader_that_was_stopped, test_killed_at_random_moments,
                  test_a_server_that_comes_and_goes, test_the_command,
                  controllers=True, audit=True)

@@ -355,7 +355,9 @@ def s_old_sample(k8s):
         "python", "/ps-server/grpc_tensorflow_server.py", "--cluster_spec",
         f"master|example-job-master-{rtid}-0:2222,ps|example-job-ps-{rtid}-0:2222;example-job-ps-{rtid}-1:2222,"
         f"worker|example-job-worker-{rtid}-0:2222", "--job_name", "ps", "--task_id", "1"], ps)
-    check("tf.train.Server" in k8s.get(f"{NAMESPACE}/configmaps/cm-ps-{rtid}")["data"]["grpc_tensorflow_server.py"], "the script")
+    uid = k8s.get(f"{JOBS}/example-job")["metadata"]["uid"]
+    script = f"cm-ps-{rtid}-{uid[:8]}"
+    check("tf.train.Server" in k8s.get(f"{NAMESPACE}/configmaps/{script}")["data"]["grpc_tensorflow_server.py"], "the script")
     check(json.loads(s_tf_config(pods[master]))["cluster"]["master"] == [f"{master}:2222"], s_tf_config(pods[master]))
     s_run(k8s, "example-job")
     s_await(k8s, "example-job", "Running")
@@ -364,7 +366,7 @@ def s_old_sample(k8s):
     wait_for(lambda: not s_pods(k8s, "example-job") and not s_named(k8s, "services", "example-job"), "nothing of it to be left", DEADLINE)
     wait_for(lambda: s_status(k8s, "example-job")["phase"] == "Done", lambda: s_status(k8s, "example-job"), DEADLINE)
     s_delete(k8s, "example-job")
-    wait_for(lambda: not k8s.find(f"{NAMESPACE}/configmaps/cm-ps-{rtid}"), "the script to go with its job", DEADLINE)
+    wait_for(lambda: not k8s.find(f"{NAMESPACE}/configmaps/{script}"), "the script to go with its job", DEADLINE)
 
 
 def s_old_whole():

@@ -218,6 +218,7 @@ static void s_create(cluster_t *self, const front_action_t *action)
     pod->rank = want->rank;
     pod->task_rank = want->task_rank;
     pod->reschedules = want->reschedules;
+    pod->own_curve = !want->old_curve;
     pod->gpu_ports = (uint16_t)(want->gpus > 1 ? want->gpus - 1 : 0);
     pod->ddp_master = want->split && want->master;
     pod->owner_pod = tt_strdup(want->role == DIJOB_TASK ? self->job.tasks[want->task].name : want->aggregator);

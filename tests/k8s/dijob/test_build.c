@@ -94,7 +94,8 @@ static void test_the_key_can_be_read(void **state)
     assert_int_equal(strlen(keys.secret_key), 40);
     json_object_del(secret, "stringData");
     assert_json(secret,
-        "{'apiVersion':'v1','kind':'Secret','metadata':{'name':'j-curve','namespace':'rl','labels':{'group-name':"
+        "{'apiVersion':'v1','kind':'Secret','metadata':{'name':'j-curve-job-uid','namespace':'rl','labels':{'group-"
+        "name':"
         "'diengine.opendilab.org','dijob-name':'j','controller-name':'di-operator'},'ownerReferences':[" OWNER(
             "") "]},'type':'Opaque','immutable':true}");
 }

@@ -134,8 +134,30 @@ static void test_a_tutti_job(void **state)
     assert_json(json_incref(json_object_get(container, "volumeMounts")),
         "[{'name':'tutti-curve','mountPath':'/etc/tutti/curve','readOnly':true}]");
     assert_json(json_incref(json_array_get(json_object_get(spec, "volumes"), 2)),
-        "{'name':'tutti-curve','secret':{'secretName':'qbert-dqn-curve','defaultMode':288}}");
+        "{'name':'tutti-curve','secret':{'secretName':'qbert-dqn-curve-job-uid','defaultMode':288}}");
+    assert_json(json_incref(json_object_get(json_object_get(pod, "metadata"), "annotations")),
+        "{'tutti/curve':'qbert-dqn-curve-job-uid'}");
     json_decref(pod);
+}
+
+/*  Which pods know, and what a user makes by hand. */
+static void test_a_key_of_the_old_name(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {"'engine':'tutti',", "'engine':'tutti','managedBy':'coordinator',"};
+    for (size_t i = 0; i < TT_COUNT(heads); i++) {
+        const dijob_pod_want_t want = {.role = DIJOB_LEARNER, .name = "l", .old_curve = i == 0};
+        char *text = tt_sprintf("{'apiVersion':'diengine.opendilab.org/v1alpha1','kind':'DIJob','metadata':{'name':'j',"
+                                "'uid':'u-1'},'spec':{%s" COORDINATOR "," LEARNER "}}",
+            heads[i]);
+        json_t *pod = s_build(text, &want);
+        assert_json(
+            json_incref(parts_named(json_object_get(json_object_get(pod, "spec"), "volumes"), "name", "tutti-curve")),
+            "{'name':'tutti-curve','secret':{'secretName':'j-curve','defaultMode':288}}");
+        assert_null(json_object_get(json_object_get(json_object_get(pod, "metadata"), "annotations"), "tutti/curve"));
+        json_decref(pod);
+        free(text);
+    }
 }
 
 /*  The first coordinator is told nothing, the one after the second that there were two before it. */
@@ -339,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_a_learner_with_resources_asked_for),
         cmocka_unit_test(test_a_container_named_as_the_role),
         cmocka_unit_test(test_a_tutti_job),
+        cmocka_unit_test(test_a_key_of_the_old_name),
         cmocka_unit_test(test_a_coordinator_made_anew),
         cmocka_unit_test(test_an_aggregator_of_a_config),
         cmocka_unit_test(test_an_aggregator_made_of_the_learner),

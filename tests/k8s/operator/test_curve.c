@@ -80,7 +80,9 @@ static void test_the_key_is_wiped(void **state)
     assert_int_equal(s_seen, 1);
     assert_int_equal(s_found, 0);
     char *text = NULL;
-    assert_ok(world_call(&bench->world, "GET", "/api/v1/namespaces/n/secrets/j-curve", NULL, &text));
+    char *path = tt_sprintf("/api/v1/namespaces/n/secrets/j-curve-%.8s", bench_job(bench->op)->meta.uid);
+    assert_ok(world_call(&bench->world, "GET", path, NULL, &text));
+    free(path);
     assert_true(s_has_key(text, strlen(text))); /* it did go, and this is how it is found */
     free(text);
     assert_true(s_found > 0);

@@ -154,7 +154,8 @@ static void test_a_parameter_server_without_a_template(void **state)
         "'app.kubernetes.io/managed-by':'tutti-operator'}");
     assert_json(json_incref(json_object_get(pod, "spec")),
         "{'restartPolicy':'OnFailure','schedulerName':'other','volumes':[{'name':'ps-config-volume','configMap':{'name'"
-        ":'cm-ps-rtid'}}],'containers':[{'name':'tensorflow','image':'tensorflow/tensorflow:1.3.0','command':['python',"
+        ":'cm-ps-rtid-job-uid'}}],'containers':[{'name':'tensorflow','image':'tensorflow/"
+        "tensorflow:1.3.0','command':['python',"
         "'/ps-server/grpc_tensorflow_server.py','--cluster_spec','master|mnist-master-rtid-0:2222,"
         "ps|mnist-ps-rtid-0:2222;mnist-ps-rtid-1:2222','--job_name','ps','--task_id','1'],'volumeMounts':[{'name':"
         "'ps-config-volume','mountPath':'/ps-server'}],'terminationMessagePolicy':'FallbackToLogsOnError','env':[{"
@@ -220,7 +221,7 @@ static void test_what_pods_mount_is_there_before_them(void **state)
     assert_int_equal(w.pod_count, 0);
     assert_string_equal(world_text(&w, "phase"), "Creating");
     assert_string_equal(world_text(&w, "state"), "Unknown");
-    assert_string_equal(s_member(w.objects[TFJOB_OLD_SCRIPT], "metadata", "name"), "cm-ps-r");
+    assert_string_equal(s_member(w.objects[TFJOB_OLD_SCRIPT], "metadata", "name"), "cm-ps-r-job-uid");
     assert_non_null(
         strstr(s_member(w.objects[TFJOB_OLD_SCRIPT], "data", "grpc_tensorflow_server.py"), "tf.train.Server"));
     assert_string_equal(s_member(w.objects[TFJOB_OLD_SCRIPT], "metadata.ownerReferences.0", "name"), "mnist");
