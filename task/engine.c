@@ -55,7 +55,19 @@ typedef struct {
     task_t *task; /* NULL = none */
     size_t at;
     engine_child_t child;
+    bool held; /* one for which there is a slot failed a moment ago */
 } next_t;
+
+/*  May it begin now? One that failed is left alone for a while, and others have its slot. */
+static bool s_may_begin(const engine_t *self, const task_t *task, size_t at, bool *held)
+{
+    const task_job_t *job = &task->states.jobs[at];
+    if (job->state != JOB_ASSIGNED || s_has_child(self, job->id))
+        return false;
+    const bool waits = states_wait_s(job, task->rows[at].ended, time(NULL)) > 0;
+    *held |= waits;
+    return !waits;
+}
 
 /*  The assigned job of the highest priority for which there is a slot. */
 static tt_status_t s_choose(engine_t *self, void *ctx)
@@ -74,10 +86,11 @@ static tt_status_t s_choose(engine_t *self, void *ctx)
             !s_free_slot(self, self->list.tasks[t]->gpu, slot, sizeof slot))
             continue;
         for (size_t i = 0; i < all[t]->count; i++)
-            if (all[t]->jobs[i].state == JOB_ASSIGNED && all[t]->jobs[i].priority > best &&
-                !s_has_child(self, all[t]->jobs[i].id)) {
+            if (s_may_begin(self, self->list.tasks[t], i, &next->held) && all[t]->jobs[i].priority > best) {
                 best = all[t]->jobs[i].priority;
-                *next = (next_t){self->list.tasks[t], i, {.job = all[t]->jobs[i].id, .gpu = self->list.tasks[t]->gpu}};
+                next->task = self->list.tasks[t];
+                next->at = i;
+                next->child = (engine_child_t){.job = all[t]->jobs[i].id, .gpu = next->task->gpu};
                 snprintf(next->child.slot, sizeof next->child.slot, "%s", slot);
             }
     }
@@ -131,11 +144,12 @@ static tt_status_t s_write_job_end(engine_t *self, void *ctx)
     return TT_OK;
 }
 
-static tt_status_t s_start_next(engine_t *self, bool *started)
+static tt_status_t s_start_next(engine_t *self, bool *started, bool *held)
 {
     next_t next = {0};
     *started = false;
     TT_TRY(engine_change(self, s_choose, &next));
+    *held = next.held;
     if (!next.task)
         return TT_OK;
     *started = true;
@@ -253,30 +267,30 @@ static tt_status_t s_idle(const engine_t *self, bool *over)
         "%zu jobs wait, and there is no slot for them: 'tutti task run --cpu 1' gives them one", waiting);
 }
 
-/*  What can be; was a task passed by because a job of it was refused? */
-static tt_status_t s_start_all(engine_t *self, bool *refused)
+/*  What can be; is there one that could be later: its task was passed by because a job of it was refused, or it failed a moment ago? */
+static tt_status_t s_start_all(engine_t *self, bool *later)
 {
     bool started = true;
-    *refused = false;
+    *later = false;
     for (size_t t = 0; t < self->list.count; t++)
         self->list.tasks[t]->refused = false;
     while (!self->ended_by && started)
-        TT_TRY(s_start_next(self, &started));
+        TT_TRY(s_start_next(self, &started, later));
     for (size_t t = 0; t < self->list.count; t++)
-        *refused |= self->list.tasks[t]->refused;
+        *later |= self->list.tasks[t]->refused;
     return TT_OK;
 }
 
 static tt_status_t s_turn(engine_t *self, bool *over)
 {
-    bool refused;
+    bool later;
     TT_TRY(s_reap(self));
     TT_TRY(engine_change(self, NULL, NULL));
     s_stop_unwanted(self);
-    TT_TRY(s_start_all(self, &refused));
+    TT_TRY(s_start_all(self, &later));
     if (self->ended_by && (self->count == 0 || self->options->cluster)) /* pods go on */
         *over = true;
-    else if (self->count == 0 && !refused) /* else its other jobs have their turn yet */
+    else if (self->count == 0 && !later) /* else some have their turn yet */
         TT_TRY(s_idle(self, over));
     return TT_OK;
 }

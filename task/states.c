@@ -1,5 +1,6 @@
 #include "task/states.h"
 #include <string.h>
+#include "common/base/backoff.h"
 
 static const char *const s_job_names[JOB_STATES] = {
     "registered", "assigned", "running", "kill", "done", "failed", "broken", "killed"};
@@ -163,6 +164,13 @@ void states_lost(task_states_t *self, size_t at)
     task_job_t *job = &self->jobs[at];
     TT_CHECK(at < self->count && (job->state == JOB_RUNNING || job->state == JOB_KILL));
     job->state = job->state == JOB_KILL ? JOB_KILLED : JOB_ASSIGNED;
+}
+
+int64_t states_wait_s(const task_job_t *self, int64_t ended_s, int64_t now_s)
+{
+    static const tt_backoff_rule_t rule = {.first = 1, .most = TASK_BACKOFF_MAX_S};
+    const int64_t wait_s = tt_backoff_wait(&rule, self->tried), left_s = ended_s + wait_s + 1 - now_s;
+    return ended_s <= 0 || self->tried == 0 || left_s < 0 || ended_s > now_s ? 0 : left_s;
 }
 
 /* ---- what a person wants ----------------------------------------------------------------------------------------------- */

@@ -42,7 +42,8 @@ typedef enum {
 enum {
     TASK_RETRIES_MAX = 3, /* of one job, by itself and by hand together */
     TASK_TESTERS = 10,    /* defaults                                   */
-    TASK_TEST_PASS = 80   /* percent of the testers                     */
+    TASK_TEST_PASS = 80,  /* percent of the testers                     */
+    TASK_BACKOFF_MAX_S = 60
 };
 #define TASK_PRIORITY_MAX 1000.0
 
@@ -79,6 +80,9 @@ void states_started(task_states_t *self, size_t at);
 void states_ended(task_states_t *self, size_t at, bool well);
 void states_broke(task_states_t *self, size_t at);
 void states_lost(task_states_t *self, size_t at);
+/*  Seconds that an assigned job is left alone still, of which the attempt before ended at ended_s (0 = there was none): before its first
+ *  retry 1, doubling to 60, and up to one more, as ends are known in whole seconds. A clock that was set back holds nobody. */
+int64_t states_wait_s(const task_job_t *self, int64_t ended_s, int64_t now_s);
 /*  End it: what runs is to end, the rest is killed at once. TT_INVALID: it has ended already. */
 tt_status_t states_kill(task_states_t *self);
 /*  Try again: the failed jobs of a task that goes on or is finalized (TT_INVALID where none may be tried once more), or a broken, killed

@@ -75,6 +75,15 @@ def retries(world):
     equal(done.returncode, 65, f"a fourth retry: {done.stderr}")
 
 
+def back_off(world):
+    """Who failed is left alone for a while, and others have its slot; nothing else being left it is waited for."""
+    sets(world, 2)
+    create(world, "test $TT_TASK_JOB = 1 || test $TT_TASK_ATTEMPT = 2 || exit 1; : %IN %DATA %OUT", "--retries", "1", "--bypass")
+    said = re.findall(r"job_configId_(\d) started", run(world, "--cpu", "1"))
+    equal(said, ["0", "1", "0"], "what began after what")
+    equal([(job["status"], job["retries"]) for job in jobs(world)], [("done", 1), ("done", 0)], "ends")
+
+
 def order(world):
     """One slot: testers before everything, of both tasks; then the rest of the older one, and that of the newer. In each by number."""
     sets(world, 4)
@@ -193,4 +202,4 @@ def refused(world):
 
 
 if __name__ == "__main__":
-    rig.main(whole, testers, retries, order, slots, killed, killed_by_others, interrupted, refused)
+    rig.main(whole, testers, retries, back_off, order, slots, killed, killed_by_others, interrupted, refused)

@@ -317,6 +317,21 @@ static void s_histories(void **state)
         assert_true(ends[end] > 50); /* the histories reach all of them */
 }
 
+/*  By its tries and by the end that was written, whoever looks; ends are whole seconds, so one more is waited for. */
+static void s_back_off(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t tried;
+        int64_t ended, now, left;
+    } all[] = {{0, 100, 100, 0}, {1, 0, 100, 0}, {1, 100, 100, 2}, {1, 100, 101, 1}, {1, 100, 102, 0}, {2, 100, 100, 3},
+        {3, 100, 104, 1}, {3, 100, 105, 0}, {50, 100, 100, 61}, {3, 100, 100000, 0}, {3, 100, 99, 0}};
+    for (size_t i = 0; i < TT_COUNT(all); i++) {
+        const task_job_t job = {.state = JOB_ASSIGNED, .tried = all[i].tried};
+        assert_int_equal(states_wait_s(&job, all[i].ended, all[i].now), all[i].left);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +339,7 @@ int main(void)
         cmocka_unit_test(s_testers_first),
         cmocka_unit_test(s_testers_fail),
         cmocka_unit_test(s_retries),
+        cmocka_unit_test(s_back_off),
         cmocka_unit_test(s_kill),
         cmocka_unit_test(s_priorities),
         cmocka_unit_test(s_histories),
