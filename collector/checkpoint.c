@@ -22,7 +22,7 @@ static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file, const char
     if (status == TT_OK)
         status = tt_inference_put(self->net, params);
     free(params);
-    self->critic = tt_st_find(file, "critic.0.weight") != NULL;
+    self->critic = tt_snapshot_has_critic(file);
     return status;
 }
 
@@ -43,7 +43,7 @@ static tt_status_t s_norm(checkpoint_t *self, const tt_st_t *file)
 
 static tt_status_t s_read(checkpoint_t *self, const tt_st_t *file, const char *device)
 {
-    const char *config = tt_st_meta(file, "config");
+    const char *config = tt_snapshot_config(file);
     if (!config)
         return tt_err(TT_DATA, "no config in its metadata: not a checkpoint of tutti");
     TT_TRY(tt_snapshot_update(file, &self->update));

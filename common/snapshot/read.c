@@ -155,6 +155,16 @@ tt_status_t tt_snapshot_update(const tt_st_t *file, uint64_t *out)
     return TT_OK;
 }
 
+const char *tt_snapshot_config(const tt_st_t *file)
+{
+    return tt_st_meta(file, META_CONFIG);
+}
+
+bool tt_snapshot_has_critic(const tt_st_t *file)
+{
+    return tt_st_find(file, "critic.0.weight") != NULL;
+}
+
 /* ---- all of it ----------------------------------------------------------------------------------------------------- */
 
 /*  An array that must be there with this type and number of elements. */
@@ -346,7 +356,7 @@ static tt_status_t s_read_all(tt_snapshot_t *self)
     TT_TRY(s_read_sets(self));
     TT_TRY(s_read_replay(self));
     TT_TRY(s_read_waiting(self));
-    self->config = tt_st_meta(self->file, META_CONFIG);
+    self->config = tt_snapshot_config(self->file);
     self->env = tt_st_meta(self->file, META_ENV);
     self->algorithm = tt_st_meta(self->file, META_ALGORITHM);
     return TT_OK;

@@ -120,6 +120,9 @@ tt_status_t tt_snapshot_weights(const tt_st_t *file, const tt_tensor_t *tensor, 
 /*  The observations' normaliser of a version, NULL when it is not there; and which version the weights are of. */
 const tt_st_array_t *tt_snapshot_norm(const tt_st_t *file, uint64_t version);
 tt_status_t tt_snapshot_update(const tt_st_t *file, uint64_t *out);
+/*  Its job's resolved settings, borrowed, NULL = it has none; and whether it has the weights of a critic. */
+const char *tt_snapshot_config(const tt_st_t *file);
+bool tt_snapshot_has_critic(const tt_st_t *file);
 
 /*  What a file says of itself, after all of it was read and compared with its checksum; memory does not grow with it.
  *  TT_NOT_FOUND, TT_IO, TT_DATA, with words that lack the path. */

@@ -13,7 +13,7 @@ enum { STACK_MAX = 5, CHOICES = 3 };
 /* ---- one world seen as different columns -------------------------------------------------------------------------------- */
 
 /*  Frames that lie as they are read (bytes, floats), and such that do not. */
-typedef enum { IMAGE, VECTOR, CHOICE, ALL, VIEWS } view_t;
+typedef enum { IMAGE, VECTOR, CHOICE, ALL, SHOWN } shown_t;
 
 typedef struct {
     world_t *world;
@@ -30,7 +30,7 @@ static void s_open(scene_t *self, uint32_t seed)
         {.kind = TT_SPACE_BOX, .key = "image", .dtype = TT_U8, .rank = 2, .shape = {2, 2}},
         {.kind = TT_SPACE_BOX, .key = "vector", .dtype = TT_F32, .rank = 1, .shape = {3}}};
     const tt_space_t all = {.kind = TT_SPACE_DICT, .part = leaf, .parts = 3}, action = TT_CHOICES(&choices);
-    const view_t view = (view_t)(seed % VIEWS);
+    const shown_t shown = (shown_t)(seed % SHOWN);
     double unit[12];
     for (uint64_t k = 0; k < TT_COUNT(unit); k++)
         unit[k] = world_unit(2000 + seed, k);
@@ -39,18 +39,18 @@ static void s_open(scene_t *self, uint32_t seed)
     world->ends = seed % 5 ? unit[2] * unit[2] * 0.6 : 1; /* or truncated one row after the other, but for a few */
     world->breaks = unit[3] * unit[3];
     world->index[0] = (uint32_t)(unit[4] * 3);
-    world->carry = seed / VIEWS % 3;
+    world->carry = seed / SHOWN % 3;
     memcpy(self->from,
-        view == ALL ? (int[4]){-1, 0, 1}
-                    : (int[4]){view == CHOICE  ? -1
-                               : view == IMAGE ? 0
-                                               : 1},
+        shown == ALL ? (int[4]){-1, 0, 1}
+                     : (int[4]){shown == CHOICE  ? -1
+                                : shown == IMAGE ? 0
+                                                 : 1},
         sizeof self->from);
     assert_ok(tt_columns_new_stacked(&self->columns,
-        view == ALL ? &all
-                    : &leaf[view == CHOICE  ? 0
-                            : view == IMAGE ? 1
-                                            : 2],
+        shown == ALL ? &all
+                     : &leaf[shown == CHOICE  ? 0
+                             : shown == IMAGE ? 1
+                                              : 2],
         &action, false, false, 1 + (uint32_t)(unit[8] * STACK_MAX), seed % 2 ? TT_PAD_RESET : TT_PAD_ZERO));
     self->choice = tt_array0(WORLD_CLOCKS * WORLD_ENVS, sizeof *self->choice);
     for (uint32_t i = 0; i < WORLD_CLOCKS * WORLD_ENVS; i++)
@@ -70,7 +70,7 @@ static void s_open(scene_t *self, uint32_t seed)
     for (uint32_t c = 0; c < obs; c++)
         self->cfg.capacity += self->columns->at[c].bytes;
     double batches = 1 + unit[5] * 11;
-    if (seed / VIEWS % 2) { /* sequences */
+    if (seed / SHOWN % 2) { /* sequences */
         self->cfg.length = 1 + (uint32_t)(unit[9] * 15);
         self->cfg.burn = (uint32_t)(unit[10] * 5);
         batches += (self->cfg.burn + self->cfg.length + self->cfg.ahead - 1) / world->T;
