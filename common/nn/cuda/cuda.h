@@ -242,7 +242,16 @@ void cuda_stack_parts(cuda_stack_t *job, const tt_stack_t *stack);
 /*  store.c */
 tt_status_t cuda_store(cuda_device_t *device, const tt_work_t *work);
 tt_status_t cuda_stored(cuda_device_t *device, const tt_work_t *work);
+/*  forward.c */
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work);
+/*  Heads of a pass to the host, at the next sync, in one copy: they lie side by side. `steps` of so many rows each, `apart` rows from one to
+ *  the next where they go to. */
+typedef struct {
+    float *const *to; /* [TT_TOWERS_MAX] NULL: nobody asks for it */
+    size_t at;        /* row of `to` where the first goes         */
+    size_t rows, steps, apart;
+} cuda_heads_t;
+tt_status_t cuda_hand_out(const cuda_flow_t *flow, const cuda_heads_t *heads);
 /*  walk.c */
 tt_status_t cuda_walk(cuda_stream_t *stream, const tt_work_t *work);
 tt_status_t cuda_compute(const tt_work_t *work);

@@ -35,27 +35,27 @@ static tt_status_t s_forward_again(forward_t *self)
     return cuda_again(self->flow.device, &key, s_launch_forward, self);
 }
 
-/*  All that was asked for in one copy: heads lie side by side. */
-static tt_status_t s_hand_out(const tt_work_t *work, const cuda_flow_t *flow, size_t at)
+tt_status_t cuda_hand_out(const cuda_flow_t *flow, const cuda_heads_t *heads)
 {
     const char *first = NULL, *end = NULL;
     void *stage = NULL;
     for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
         const char *head = (const char *)flow->heads[t];
-        if (!work->forward.out[t])
+        if (!heads->to[t])
             continue;
         first = first ? first : head;
-        end = head + (size_t)flow->rows * flow->net->tower[t].outs * sizeof(float);
+        end = head + heads->steps * heads->rows * flow->net->tower[t].outs * sizeof(float);
     }
     if (!first)
         return TT_OK;
     TT_TRY(cuda_fetch(flow->device, first, (size_t)(end - first), &stage));
     for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
-        const size_t outs = flow->net->tower[t].outs;
-        if (work->forward.out[t])
-            cuda_land(flow->device, &(cuda_land_t){.from = (char *)stage + ((const char *)flow->heads[t] - first),
-                                        .to = work->forward.out[t] + at * outs,
-                                        .bytes = flow->rows * outs * sizeof(float)});
+        const size_t outs = flow->net->tower[t].outs, bytes = heads->rows * outs * sizeof(float);
+        for (size_t k = 0; heads->to[t] && k < heads->steps; k++)
+            cuda_land(
+                flow->device, &(cuda_land_t){.from = (char *)stage + ((const char *)flow->heads[t] - first) + k * bytes,
+                                  .to = heads->to[t] + (heads->at + k * heads->apart) * outs,
+                                  .bytes = bytes});
     }
     return TT_OK;
 }
@@ -102,7 +102,7 @@ static tt_status_t s_forward_rows(cuda_stream_t *stream, const tt_work_t *work, 
             self.job.towers |= self.flow.net->tower[t].chain;
     TT_TRY(work->forward.again ? s_forward_again(&self) : s_launch_forward(&self));
     TT_TRY(s_carry_out(stream, &self.flow, work, at));
-    return s_hand_out(work, &self.flow, at);
+    return cuda_hand_out(&self.flow, &(cuda_heads_t){.to = work->forward.out, .at = at, .rows = rows, .steps = 1});
 }
 
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work)

@@ -133,30 +133,14 @@ static tt_status_t s_launch(part_t *self, const room_t *room, const lists_t *lis
     return cuda_launched(self->device, "steps of a recurrent network");
 }
 
-/*  Heads that are asked for, in one copy: they lie side by side, and a step's where its rows are. */
+/*  A step's go where its rows are. */
 static tt_status_t s_hand_out(const part_t *self)
 {
-    const char *first = NULL, *end = NULL;
-    void *stage = NULL;
-    for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
-        if (!self->work->walk.out[t])
-            continue;
-        const char *head = (const char *)self->flow.heads[t];
-        first = first ? first : head;
-        end = head + s_rows(self) * self->net->tower[t].outs * sizeof(float);
-    }
-    if (!first)
-        return TT_OK;
-    TT_TRY(cuda_fetch(self->device, first, (size_t)(end - first), &stage));
-    for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
-        const size_t outs = self->net->tower[t].outs, step = self->of->rows * outs;
-        for (uint32_t k = 0; self->work->walk.out[t] && k < self->steps; k++)
-            cuda_land(self->device, &(cuda_land_t){.from = (char *)stage + ((const char *)self->flow.heads[t] - first) +
-                                                           k * step * sizeof(float),
-                                        .to = self->work->walk.out[t] + (self->at + k) * self->of->apart * outs,
-                                        .bytes = step * sizeof(float)});
-    }
-    return TT_OK;
+    return cuda_hand_out(&self->flow, &(cuda_heads_t){.to = self->work->walk.out,
+                                          .at = self->at * (size_t)self->of->apart,
+                                          .rows = self->of->rows,
+                                          .steps = self->steps,
+                                          .apart = self->of->apart});
 }
 
 /*  The steps from `at` on that are done at once, and what is kept of them. */
