@@ -94,8 +94,6 @@ static tt_status_t s_decode_service(void *ctx, const char *json, size_t size, vo
 static void s_inherit(job_t *before, job_t *now)
 {
     const bool same = job_info(before).generation == job_info(now).generation;
-    if (strcmp(before->meta.uid, now->meta.uid) != 0)
-        return; /* another job of that name */
     now->made = before->made;
     now->removed = before->removed;
     now->gang = before->gang;
