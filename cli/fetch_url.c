@@ -11,22 +11,19 @@
 #include "common/base/text.h"
 #include "common/http/conns.h"
 #include "common/http/token.h"
-#include "common/http/curl.h"
+#include "common/http/request.h"
 
-enum { CONNECT_MS = 10000, QUIET_S = 30, LEAST_BYTES = 1024, REFUSED = 2048, URL_MAX = 1024, OK = 200 };
+enum { QUIET_S = 30, REFUSED = 2048, URL_MAX = 1024, OK = 200 };
 static const uint64_t s_beyond_all = 9999999999999999999u; /* the largest that a name has digits for */
 
 /*  One request. */
 typedef struct {
-    const tt_curl_t *curl;
-    CURL *easy;
-    struct curl_slist *headers;
+    tt_request_t request;
     handout_t *out;
     uint64_t got;
     char refused[REFUSED]; /* the beginning of an answer that is not the file */
     size_t refused_size;
     tt_status_t status; /* of writing what comes; its words are tt_err_text() */
-    char error[CURL_ERROR_SIZE];
 } get_t;
 
 /* ---- what was asked for ---------------------------------------------------------------------------------------------- */
@@ -88,13 +85,6 @@ static tt_status_t s_open_room(int *fd, const char *output)
 
 /* ---- one request ------------------------------------------------------------------------------------------------------ */
 
-static long s_code(const get_t *get)
-{
-    long code = 0;
-    get->curl->curl_easy_getinfo(get->easy, CURLINFO_RESPONSE_CODE, &code);
-    return code;
-}
-
 static tt_status_t s_write(get_t *get, const char *data, size_t size)
 {
     if (size > TT_SNAPSHOT_FILE_MAX - get->got)
@@ -109,7 +99,7 @@ static size_t s_on_data(char *data, size_t one, size_t size, void *ctx)
 {
     (void)one;
     get_t *get = ctx;
-    if (s_code(get) == OK) {
+    if (tt_request_code(&get->request) == OK) {
         get->status = s_write(get, data, size);
         return get->status == TT_OK ? size : CURL_WRITEFUNC_ERROR;
     }
@@ -140,39 +130,6 @@ static size_t s_on_header(char *data, size_t one, size_t size, void *ctx)
     return size;
 }
 
-#define SET(option, value) (void)get->curl->curl_easy_setopt(get->easy, option, value)
-
-static bool s_is_loopback(const char *url)
-{
-    const char *host = strstr(url, "://") + 3;
-    return strncmp(host, "127.", 4) == 0 || strncmp(host, "localhost", 9) == 0 || strncmp(host, "[::1]", 5) == 0;
-}
-
-static void s_set(get_t *get, const char *url, const char *token)
-{
-    char *line = tt_sprintf("Authorization: Bearer %s", token);
-    get->headers = get->curl->curl_slist_append(NULL, line);
-    tt_free_secret(line);
-    TT_CHECK(get->headers != NULL);
-    SET(CURLOPT_URL, url);
-    SET(CURLOPT_HTTPHEADER, get->headers);
-    SET(CURLOPT_NOSIGNAL, 1L);
-    SET(CURLOPT_PROTOCOLS_STR, "http,https");
-    SET(CURLOPT_USERAGENT, "tutti/" TT_VERSION);
-    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    SET(CURLOPT_LOW_SPEED_LIMIT, (long)LEAST_BYTES);
-    SET(CURLOPT_LOW_SPEED_TIME, (long)QUIET_S);
-    SET(CURLOPT_TIMEOUT_MS,
-        (long)(CONNECT_MS + CONN_READ_MS + CONN_WRITE_MS + TT_SNAPSHOT_FILE_MAX / CONN_WRITE_BYTES * 1000));
-    SET(CURLOPT_WRITEFUNCTION, s_on_data);
-    SET(CURLOPT_WRITEDATA, get);
-    SET(CURLOPT_HEADERFUNCTION, s_on_header);
-    SET(CURLOPT_HEADERDATA, get);
-    SET(CURLOPT_ERRORBUFFER, get->error);
-    if (s_is_loopback(url)) /* no proxy leads there */
-        SET(CURLOPT_PROXY, "");
-}
-
 /*  The coordinator's words, or somebody else's: printable, in one line, and not without end. */
 static void s_words(const get_t *get, char out[300])
 {
@@ -188,47 +145,57 @@ static void s_words(const get_t *get, char out[300])
 static tt_status_t s_refused(const get_t *get, const char *url)
 {
     char words[300];
-    const long code = s_code(get);
+    const int code = tt_request_code(&get->request);
     s_words(get, words);
     if (code == 401)
         return tt_err(TT_DENIED, "%s: this is not its token", url);
     if (code == 404)
         return tt_err(TT_NOT_FOUND, "%s: %s", url, words);
-    return tt_err(code == 503 ? TT_UNAVAILABLE : TT_PROTOCOL, "%s: HTTP %ld: %s", url, code, words);
+    return tt_err(code == 503 ? TT_UNAVAILABLE : TT_PROTOCOL, "%s: HTTP %d: %s", url, code, words);
 }
 
 static tt_status_t s_perform(get_t *get, const char *url)
 {
-    const CURLcode code = get->curl->curl_easy_perform(get->easy);
+    const CURLcode code = tt_request_await(&get->request);
     if (get->status != TT_OK)
         return tt_err_wrap(get->status, "%s", url);
     if (code != CURLE_OK && get->got > 0)
         return tt_err(TT_UNAVAILABLE, "%s: it broke off after %llu bytes: %s; if the job has not ended, try again", url,
-            (unsigned long long)get->got, get->error[0] ? get->error : get->curl->curl_easy_strerror(code));
+            (unsigned long long)get->got, tt_request_words(&get->request, code));
     if (code != CURLE_OK)
-        return tt_err(TT_UNAVAILABLE, "%s: %s; is it a job's, and does it run?", url,
-            get->error[0] ? get->error : get->curl->curl_easy_strerror(code));
-    return s_code(get) == OK ? TT_OK : s_refused(get, url);
+        return tt_err(
+            TT_UNAVAILABLE, "%s: %s; is it a job's, and does it run?", url, tt_request_words(&get->request, code));
+    return tt_request_code(&get->request) == OK ? TT_OK : s_refused(get, url);
+}
+
+static tt_status_t s_ask(get_t *get, const char *url, const char *token)
+{
+    const tt_request_opts_t opts = {.url = url,
+        .timeout_ms =
+            TT_REQUEST_CONNECT_MS + CONN_READ_MS + CONN_WRITE_MS + TT_SNAPSHOT_FILE_MAX / CONN_WRITE_BYTES * 1000,
+        .quiet_s = QUIET_S,
+        .direct = true,
+        .data = s_on_data,
+        .header = s_on_header,
+        .ctx = get};
+    TT_TRY(tt_request_open(&get->request, NULL, &opts));
+    tt_request_token(&get->request, token);
+    TT_TRY(s_perform(get, url));
+    return s_is_name(get->out->name)
+               ? TT_OK
+               : tt_err(TT_PROTOCOL, "%s: no coordinator of a job: it sends a file without a snapshot's name", url);
 }
 
 /*  What the query stands for, into out->fd from its beginning. */
 static tt_status_t s_get(handout_t *out, const char *base, const char *query, const char *token)
 {
     get_t get = {.out = out};
-    TT_TRY(tt_curl_load(&get.curl));
     if (ftruncate(out->fd, 0) != 0 || lseek(out->fd, 0, SEEK_SET) != 0)
         return tt_err_errno(TT_IO, "the room for the weights");
-    get.easy = get.curl->curl_easy_init();
-    if (!get.easy)
-        return tt_err(TT_OS, "libcurl: out of memory");
     char *url = tt_sprintf("%s/weights%s", base, query);
     snprintf(out->name, sizeof out->name, "?");
-    s_set(&get, url, token);
-    tt_status_t status = s_perform(&get, url);
-    if (status == TT_OK && !s_is_name(out->name))
-        status = tt_err(TT_PROTOCOL, "%s: no coordinator of a job: it sends a file without a snapshot's name", url);
-    get.curl->curl_slist_free_all(get.headers);
-    get.curl->curl_easy_cleanup(get.easy);
+    const tt_status_t status = s_ask(&get, url, token);
+    tt_request_close(&get.request);
     free(url);
     return status;
 }

@@ -1,11 +1,11 @@
 /*  call - one request of the client's on its way: its place in the queue, its transfer. Not for others.
  *
- *  client.c decides when a call goes and what becomes of it; transfer.c speaks libcurl. Threads: the loop's. */
+ *  client.c decides when a call goes and what becomes of it; transfer.c has it done by common/http/request. Threads: the loop's. */
 #pragma once
 #include "common/base/buf.h"
 #include "k8s/api/client.h"
 #include "k8s/api/credentials.h"
-#include "common/http/reactor_curl.h"
+#include "common/http/request.h"
 
 typedef struct kube_call kube_call_t;
 
@@ -13,7 +13,7 @@ typedef struct kube_call kube_call_t;
 typedef enum { CALL_QUEUED, CALL_ON_WIRE, CALL_LATER } kube_call_state_t;
 
 struct kube_call {
-    tt_transfer_t transfer; /* first: the loop calls it */
+    tt_request_t request; /* first: the loop calls it */
     kube_client_t *client;
     kube_call_t *prev, *next; /* in the list where it waits */
     uint64_t id;
@@ -36,9 +36,6 @@ struct kube_call {
     int64_t asked_ns;
     bool patient, went; /* waiting for its first turn does not count; it has had that */
     /* this attempt */
-    CURL *easy;
-    struct curl_slist *headers;
-    char error[CURL_ERROR_SIZE];
     tt_buf_t answer;
     tt_status_t stopped; /* what data() or a limit said; TT_OK = nothing */
     char *why;           /* and its words, owned                         */
@@ -62,12 +59,10 @@ struct kube_client {
     tt_reactor_t *loop;
     const kube_config_t *config;
     kube_credentials_t *credentials;
-    const tt_curl_t *curl;
-    CURLM *multi;
     char *agent;
-    char *url;                     /* what requests begin with: the server's, or with its TLS name in it */
-    char *host;                    /* then: what to call the host; NULL = as the URL does                */
-    struct curl_slist *connect_to; /* and where to connect                                               */
+    char *url;        /* what requests begin with: the server's, or with its TLS name in it */
+    char *host;       /* then: what to call the host; NULL = as the URL does                */
+    char *connect_to; /* and where to connect                                               */
     size_t max_in_flight, in_flight, pending;
     kube_call_list_t lists[CALL_LISTS]; /* waiting                                              */
     kube_call_list_t dropped;           /* on the wire, cancelled while libcurl was calling us  */
@@ -103,19 +98,8 @@ void kube_call_free(kube_call_t *call);
 tt_status_t kube_transfer_start(kube_call_t *call, const kube_identity_t *identity);
 /*  Take it off again, ended or not. */
 void kube_transfer_drop(kube_call_t *call);
-/*  HTTP status and Retry-After in seconds (0 = none) of an ended one. */
-int kube_transfer_code(const kube_call_t *call);
-int64_t kube_transfer_retry_after(const kube_call_t *call);
-/*  May it still go? client.c */
-bool kube_call_may(const kube_call_t *call);
-/*  Nothing of it has left us yet. */
-bool kube_transfer_waits(const kube_call_t *call);
-/*  It failed because its connection took nothing any more: the server has not seen it, not as a whole. */
-bool kube_transfer_unsent(const kube_call_t *call, CURLcode code);
-/*  What went wrong on the way, for a person. */
-void kube_transfer_words(const kube_call_t *call, CURLcode code, char *out, size_t size);
-/*  Nothing comes over its connection any more: close that, so that no other call waits for it. */
-void kube_transfer_cut(const kube_call_t *call);
+/*  May the call still go? client.c */
+bool kube_call_may(const void *call);
 
 /* ---- client_stats.c ----------------------------------------------------------------------------------------------- */
 

@@ -86,8 +86,9 @@ __attribute__((format(printf, 2, 3))) static void s_fail(kube_call_t *call, cons
     s_finish(call, &reply);
 }
 
-bool kube_call_may(const kube_call_t *call)
+bool kube_call_may(const void *ctx)
 {
+    const kube_call_t *call = ctx;
     return !call->may || call->may(call->may_ctx);
 }
 
@@ -100,7 +101,7 @@ static void s_hold_back(kube_call_t *call)
 static void s_answer(kube_call_t *call)
 {
     kube_reply_t reply = {
-        .code = kube_transfer_code(call), .body = tt_buf_text(&call->answer), .size = call->answer.size};
+        .code = tt_request_code(&call->request), .body = tt_buf_text(&call->answer), .size = call->answer.size};
     if (reply.code / 100 != 2)
         kube_reply_words(&reply);
     s_finish(call, &reply);
@@ -132,7 +133,7 @@ static void s_again(kube_call_t *call)
 /* Refused, and there are other credentials: once more with them. An API server ends the connection after a 401. */
 static bool s_refreshed(kube_call_t *call)
 {
-    if (kube_transfer_code(call) != 401)
+    if (tt_request_code(&call->request) != 401)
         return false;
     s_leave_connection(call);
     call->client->refused = call->identity;
@@ -153,8 +154,8 @@ static void s_on_later(void *ctx)
 /* The server is busy, and said for how long. */
 static bool s_postponed(kube_call_t *call)
 {
-    const int code = kube_transfer_code(call);
-    const int64_t after_s = code == 429 || code == 503 ? kube_transfer_retry_after(call) : 0;
+    const int code = tt_request_code(&call->request);
+    const int64_t after_s = code == 429 || code == 503 ? tt_request_retry_after(&call->request) : 0;
     if (after_s <= 0 || after_s > RETRY_AFTER_MOST_S || call->retries >= RETRIES ||
         (call->ends_ms && s_now_ms(call->client) + after_s * 1000 >= call->ends_ms))
         return false;
@@ -170,9 +171,9 @@ static bool s_postponed(kube_call_t *call)
 static bool s_moved(kube_call_t *call, CURLcode code)
 {
     const bool same = call->identity == call->client->refused && !call->why;
-    if (kube_transfer_code(call) != 0) /* it was taken: a stream may have handed on some of its answer */
+    if (tt_request_code(&call->request) != 0) /* it was taken: a stream may have handed on some of its answer */
         return false;
-    if (call->moves >= MOVES || (!same && !kube_transfer_unsent(call, code)))
+    if (call->moves >= MOVES || (!same && !tt_request_unsent(&call->request, code)))
         return false;
     call->moves++;
     s_leave_connection(call);
@@ -182,15 +183,17 @@ static bool s_moved(kube_call_t *call, CURLcode code)
 
 static void s_broken(kube_call_t *call, CURLcode code)
 {
-    char words[400];
-    kube_transfer_words(call, code, words, sizeof words);
-    s_fail(call, "%s", words);
+    if (call->why)
+        s_fail(call, "%s", call->why);
+    else
+        s_fail(call, "%s %s at %s: %s", call->method, call->path, call->client->config->server,
+            tt_request_words(&call->request, code));
 }
 
 /*  It may not go any more (kube_call_may): what the server has nothing of is held back. */
 static void s_forbade(kube_call_t *call)
 {
-    if (kube_transfer_waits(call))
+    if (tt_request_waits(&call->request))
         s_hold_back(call);
     else
         s_fail(call, "%s %s at %s: its connection broke, and it may not go again", call->method, call->path,
@@ -206,9 +209,9 @@ static void s_ended(tt_transfer_t *transfer, CURLcode code)
         s_forbade(call);
         return;
     }
-    kube_stats_attempt(call, kube_transfer_code(call));
+    kube_stats_attempt(call, tt_request_code(&call->request));
     /* Of a refusal some words may be lost with the connection; what is meant is not. */
-    const bool refused = kube_transfer_code(call) >= 400 && !call->why;
+    const bool refused = tt_request_code(&call->request) >= 400 && !call->why;
     if (code != CURLE_OK && !refused) {
         if (!s_moved(call, code))
             s_broken(call, code);
@@ -239,7 +242,7 @@ static void s_on_deadline(void *ctx)
     } else if (call->state == CALL_ON_WIRE) {
         const int64_t heard_ms = call->sent_ms > self->heard_ms ? call->sent_ms : self->heard_ms;
         if (s_now_ms(self) - heard_ms >= SILENCE_MS)
-            kube_transfer_cut(call);
+            tt_request_cut(&call->request);
         kube_stats_attempt(call, 0);
         s_fail(call, "%s %s at %s: no answer within %g s", call->method, call->path, self->config->server, seconds);
     } else
@@ -258,7 +261,7 @@ static void s_on_idle(void *ctx)
         call->idle = tt_reactor_timer(call->client->loop, call->idle_ms - silent_ms, s_on_idle, call);
     else {
         if (call->state == CALL_ON_WIRE)
-            kube_stats_attempt(call, kube_transfer_code(call));
+            kube_stats_attempt(call, tt_request_code(&call->request));
         s_fail(call, "%s %s: nothing came for %g s", call->method, call->path, (double)call->idle_ms / 1000);
     }
 }
@@ -304,7 +307,8 @@ static void s_take_back(const kube_client_t *self)
 {
     for (size_t i = 0; i < self->slot_count; i++) {
         kube_call_t *call = self->calls[i];
-        if (call && call->state == CALL_ON_WIRE && !call->dropped && !kube_call_may(call) && kube_transfer_waits(call))
+        if (call && call->state == CALL_ON_WIRE && !call->dropped && !kube_call_may(call) &&
+            tt_request_waits(&call->request))
             s_again(call);
     }
 }
@@ -364,7 +368,7 @@ static kube_call_t *s_call(kube_client_t *self, const kube_request_t *request, k
 {
     TT_CHECK(request->path[0] == '/' && request->priority < KUBE_PRIORITIES);
     kube_call_t *call = tt_new0(sizeof *call);
-    call->transfer.ended = s_ended;
+    call->request.transfer.ended = s_ended;
     call->client = self;
     call->method = tt_strdup(request->method);
     call->path = tt_strdup(request->path);
@@ -512,10 +516,8 @@ static void s_rename(kube_client_t *self, const char *server, size_t scheme, con
     const int host_size = (int)(port - authority), port_size = (int)(authority + length - port);
     self->url = tt_sprintf("%.*s%s%.*s%s", (int)scheme, server, name, port_size, port, authority + length);
     self->host = tt_sprintf("%.*s", (int)length, authority);
-    char *to = tt_sprintf("::%.*s%s", host_size, authority, port_size ? port : ":");
-    to[2 + host_size + (port_size ? port_size : 1)] = 0;
-    self->connect_to = self->curl->curl_slist_append(NULL, to);
-    free(to);
+    self->connect_to =
+        tt_sprintf("::%.*s%.*s", host_size, authority, port_size ? port_size : 1, port_size ? port : ":");
 }
 
 static tt_status_t s_server(kube_client_t *self)
@@ -533,7 +535,9 @@ static tt_status_t s_server(kube_client_t *self)
 
 static tt_status_t s_init(kube_client_t *self)
 {
-    const tt_status_t status = tt_reactor_multi(self->loop, &self->curl, &self->multi);
+    const tt_curl_t *curl;
+    CURLM *multi;
+    const tt_status_t status = tt_reactor_multi(self->loop, &curl, &multi); /* said now, and not of each request */
     if (status != TT_OK)
         return tt_err_wrap(status, "Kubernetes");
     TT_TRY(s_server(self));
@@ -567,13 +571,12 @@ void kube_client_destroy(kube_client_t **self_p)
             s_remove(self->calls[i]);
     tt_reactor_forget_timer(self->loop, self->pump);
     kube_credentials_destroy(&self->credentials);
-    if (self->connect_to)
-        self->curl->curl_slist_free_all(self->connect_to);
     free(self->calls);
     free(self->free);
     free(self->agent);
     free(self->url);
     free(self->host);
+    free(self->connect_to);
     free(self);
     *self_p = NULL;
 }

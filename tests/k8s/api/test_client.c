@@ -333,7 +333,7 @@ static bool s_may(const void *ctx)
 static bool s_is_sent(const fixture_t *f, uint64_t request)
 {
     const kube_call_t *call = kube_calls_find(f->client, request);
-    return !call || (call->easy && !kube_transfer_waits(call));
+    return !call || (call->request.easy && !tt_request_waits(&call->request));
 }
 
 static void s_await_sent(fixture_t *f, uint64_t request)

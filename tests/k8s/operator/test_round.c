@@ -266,7 +266,8 @@ static bool s_has_begun(void *ctx)
     const kube_client_t *client = ((const operator_t *)ctx)->client;
     for (size_t i = 0; i < client->slot_count; i++) {
         const kube_call_t *call = client->calls[i];
-        if (call && call->state == CALL_ON_WIRE && strcmp(call->method, "POST") == 0 && kube_transfer_waits(call))
+        if (call && call->state == CALL_ON_WIRE && strcmp(call->method, "POST") == 0 &&
+            tt_request_waits(&call->request))
             return true;
     }
     return false;
