@@ -1,10 +1,10 @@
 /*  timers - a heap of calls to be made at a time.
  *
- *  A number names a slot and how often that slot was used, so that forgetting costs a look and never hits a stranger.
- *  Calls of the same time come in the order in which they were asked for. Threads: one. */
+ *  Numbers are those of slots.h, so that forgetting costs a look and never hits a stranger. Calls of the same time come in the order in which they were asked for. Threads: one. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include "common/base/slots.h"
 #include "common/http/reactor.h"
 
 typedef struct {
@@ -15,19 +15,11 @@ typedef struct {
     void *ctx;
 } tt_timer_t;
 
-typedef struct {
-    uint64_t uses; /* of this slot so far                  */
-    size_t at;     /* where in the heap; SIZE_MAX = nowhere */
-} tt_timer_slot_t;
-
 /*  All zero: empty. */
 typedef struct {
     tt_timer_t *heap; /* earliest first */
     size_t count, room;
-    tt_timer_slot_t *slots;
-    size_t slot_count, slot_room;
-    uint32_t *free; /* slots that nobody uses */
-    size_t free_count, free_room;
+    tt_slots_t slots; /* `at`: where in the heap */
     uint64_t order;
 } tt_timers_t;
 

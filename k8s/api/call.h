@@ -3,6 +3,7 @@
  *  client.c decides when a call goes and what becomes of it; transfer.c has it done by common/http/request. Threads: the loop's. */
 #pragma once
 #include "common/base/buf.h"
+#include "common/base/slots.h"
 #include "k8s/api/client.h"
 #include "k8s/api/credentials.h"
 #include "common/http/request.h"
@@ -66,10 +67,7 @@ struct kube_client {
     size_t max_in_flight, in_flight, pending;
     kube_call_list_t lists[CALL_LISTS]; /* waiting                                              */
     kube_call_list_t dropped;           /* on the wire, cancelled while libcurl was calling us  */
-    kube_call_t **calls;                /* by slot of their number; NULL = free                 */
-    uint32_t *free;                     /* slots that are                                       */
-    size_t slot_count, slot_room, free_count;
-    uint64_t uses;
+    tt_slots_t calls;                   /* all there are, by their numbers                      */
     kube_client_stats_t stats;
     bool unknown;        /* waiting for credentials */
     uint64_t refused;    /* version of the credentials that were refused last; 0 = none */
@@ -80,13 +78,7 @@ struct kube_client {
     int64_t heard_ms;    /* last byte from the server, of any call               */
 };
 
-/* ---- calls.c: numbers and lists ---------------------------------------------------------------------------------- */
-
-/*  Give the call a number that was never used before, and take it back. */
-void kube_calls_add(kube_client_t *client, kube_call_t *call);
-void kube_calls_remove(kube_client_t *client, kube_call_t *call);
-/*  NULL: there is none (any more). */
-kube_call_t *kube_calls_find(const kube_client_t *client, uint64_t id);
+/* ---- calls.c ------------------------------------------------------------------------------------------------------- */
 
 void kube_call_push(kube_call_list_t *list, kube_call_t *call, bool first);
 void kube_call_unlink(kube_call_list_t *list, kube_call_t *call);

@@ -53,7 +53,7 @@ static void s_forget(kube_call_t *call)
     tt_reactor_forget_timer(self->loop, call->idle);
     tt_reactor_forget_timer(self->loop, call->later);
     self->pending -= call->data ? 0 : 1;
-    kube_calls_remove(self, call);
+    tt_slots_remove(&self->calls, call->id);
 }
 
 static void s_remove(kube_call_t *call)
@@ -305,8 +305,8 @@ static kube_call_t *s_forbidden(const kube_client_t *self)
 /*  What libcurl has and the server has nothing of waits again. */
 static void s_take_back(const kube_client_t *self)
 {
-    for (size_t i = 0; i < self->slot_count; i++) {
-        kube_call_t *call = self->calls[i];
+    for (size_t i = 0; i < self->calls.count; i++) {
+        kube_call_t *call = self->calls.all[i].thing;
         if (call && call->state == CALL_ON_WIRE && !call->dropped && !kube_call_may(call) &&
             tt_request_waits(&call->request))
             s_again(call);
@@ -333,7 +333,7 @@ static void s_pump(void *ctx)
     }
     if (self->recheck)
         s_recheck(self);
-    size_t left = self->slot_count - self->free_count;
+    size_t left = self->calls.count - self->calls.free_count;
     for (kube_call_t *call; left > 0 && (call = s_next(self)) != NULL; left--) {
         kube_identity_t identity;
         const tt_status_t status = kube_credentials_get(self->credentials, &identity);
@@ -385,7 +385,7 @@ static kube_call_t *s_call(kube_client_t *self, const kube_request_t *request, k
     call->may = request->may;
     call->may_ctx = request->may_ctx;
     call->asked_ns = tt_now_ns(tt_reactor_clock(self->loop));
-    kube_calls_add(self, call);
+    call->id = tt_slots_add(&self->calls, call);
     return call;
 }
 
@@ -429,7 +429,8 @@ void kube_client_recheck(kube_client_t *self)
 
 void kube_client_cancel(kube_client_t *self, uint64_t request)
 {
-    kube_call_t *call = kube_calls_find(self, request);
+    const tt_slot_t *slot = tt_slots_find(&self->calls, request);
+    kube_call_t *call = slot ? slot->thing : NULL;
     if (!call || call->dropped)
         return;
     if (call->state != CALL_ON_WIRE || self->in_data == 0) {
@@ -566,13 +567,12 @@ void kube_client_destroy(kube_client_t **self_p)
     kube_client_t *self = *self_p;
     if (!self)
         return;
-    for (size_t i = 0; i < self->slot_count; i++)
-        if (self->calls[i])
-            s_remove(self->calls[i]);
+    for (size_t i = 0; i < self->calls.count; i++)
+        if (self->calls.all[i].thing)
+            s_remove(self->calls.all[i].thing);
     tt_reactor_forget_timer(self->loop, self->pump);
     kube_credentials_destroy(&self->credentials);
-    free(self->calls);
-    free(self->free);
+    tt_slots_free(&self->calls);
     free(self->agent);
     free(self->url);
     free(self->host);

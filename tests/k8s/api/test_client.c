@@ -332,7 +332,8 @@ static bool s_may(const void *ctx)
 /*  Some of it has gone out, or all of it and the answer has come. */
 static bool s_is_sent(const fixture_t *f, uint64_t request)
 {
-    const kube_call_t *call = kube_calls_find(f->client, request);
+    const tt_slot_t *slot = tt_slots_find(&f->client->calls, request);
+    const kube_call_t *call = slot ? slot->thing : NULL;
     return !call || (call->request.easy && !tt_request_waits(&call->request));
 }
 

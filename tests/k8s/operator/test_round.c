@@ -264,8 +264,8 @@ static int s_setup_leader(void **state)
 static bool s_has_begun(void *ctx)
 {
     const kube_client_t *client = ((const operator_t *)ctx)->client;
-    for (size_t i = 0; i < client->slot_count; i++) {
-        const kube_call_t *call = client->calls[i];
+    for (size_t i = 0; i < client->calls.count; i++) {
+        const kube_call_t *call = client->calls.all[i].thing;
         if (call && call->state == CALL_ON_WIRE && strcmp(call->method, "POST") == 0 &&
             tt_request_waits(&call->request))
             return true;
