@@ -1,7 +1,7 @@
 /*  exec - runs a credential plug-in (client.authentication.k8s.io) without blocking the loop.
  *
- *  The program gets our environment, what the configuration adds to it, and KUBERNETES_EXEC_INFO; its input is empty, it
- *  has a process group of its own, and 60 s. At most 1 MiB of its output is taken; of what it says on stderr, the end.
+ *  The program (common/http/program.h) gets our environment, what the configuration adds to it, and KUBERNETES_EXEC_INFO; it has
+ *  60 s, and room for 1 MiB of output.
  *
  *  Source: https://kubernetes.io/docs/reference/config-api/client-authentication.v1/
  *  Threads: the loop's. */
