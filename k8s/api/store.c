@@ -1,5 +1,5 @@
 /*  Entries stand in numbered slots (kube_meta_t.mark); the tables by name, by uid and by index are lists of slot numbers
- *  that run through the slots, so that an entry costs 20 bytes and 12 for each index besides itself.
+ *  that run through the slots, so that an entry costs 40 bytes and 12 for each index besides itself.
  *
  *  Which of two pictures of an object is right is decided in s_take and kube_store_event alone:
  *    1. Under one name the higher version wins; another uid under that name means that the older object is gone.
@@ -20,25 +20,26 @@
 #define OUT  (UINT32_MAX - 1)
 enum { GRAVES = 10000 };
 
+/*  The tables that every store has; those of kube_store_ops_t.index come behind them. */
+enum { BY_NAME, BY_UID, OWN, TABLES = OWN + KUBE_INDEXES };
+
 typedef struct {
-    void *entry;        /* NULL: free, and next_name is the next free one */
-    uint32_t name_hash; /* of namespace and name                          */
-    uint32_t next_name, next_uid;
-    uint32_t list; /* number of the last list that had it            */
+    void *entry;   /* NULL: free                                                        */
+    uint32_t list; /* number of the last list that had it; of a free one the next free one */
 } slot_t;
 
 typedef struct {
     uint32_t hash, next;
-    uint32_t previous; /* NONE: the first of its bucket; OUT: not in this index */
+    uint32_t previous; /* NONE: the first of its bucket; OUT: not in this table */
 } link_t;
 
 struct kube_store {
     kube_store_ops_t ops;
-    uint32_t indexes; /* the highest one in use + 1 */
+    uint32_t tables; /* the highest one in use + 1 */
     slot_t *slots;
-    link_t *links; /* [slot][indexes] */
+    link_t *links; /* [slot][tables] */
     uint32_t count, used, room, free;
-    uint32_t *by_name, *by_uid, *by_index[KUBE_INDEXES]; /* heads of buckets, mask + 1 each */
+    uint32_t *heads[TABLES]; /* of buckets, mask + 1 each */
     uint32_t mask;
     uint32_t lists;   /* begun so far                                        */
     uint64_t version; /* what list and watch have shown                      */
@@ -52,107 +53,77 @@ static kube_meta_t *s_meta(void *entry)
     return entry;
 }
 
-static uint32_t s_name_hash(const char *namespace_, const char *name)
+/*  NULL: it is not in this table. */
+static const char *s_key(const kube_store_t *self, void *entry, uint32_t table)
 {
-    return tt_dict_hash(namespace_, strlen(namespace_)) * 31 + tt_dict_hash(name, strlen(name));
+    if (table < OWN)
+        return table == BY_NAME ? s_meta(entry)->name : s_meta(entry)->uid;
+    return self->ops.index[table - OWN] ? self->ops.index[table - OWN](entry) : NULL;
 }
 
-static uint32_t *s_buckets(uint32_t count)
+/*  namespace_: NULL but for names. */
+static uint32_t s_hash(const char *namespace_, const char *key)
 {
-    uint32_t *buckets = tt_array0(count, sizeof *buckets);
-    memset(buckets, 0xff, count * sizeof *buckets); /* NONE */
-    return buckets;
+    return tt_dict_hash(key, strlen(key)) + (namespace_ ? 31 * tt_dict_hash(namespace_, strlen(namespace_)) : 0);
 }
 
-static void s_link_index(kube_store_t *self, uint32_t slot, uint32_t i)
+static link_t *s_at(const kube_store_t *self, uint32_t slot, uint32_t table)
 {
-    link_t *link = &self->links[slot * self->indexes + i];
-    uint32_t *head = &self->by_index[i][link->hash & self->mask];
+    return &self->links[slot * self->tables + table];
+}
+
+static void s_push(kube_store_t *self, uint32_t slot, uint32_t table)
+{
+    link_t *link = s_at(self, slot, table);
+    uint32_t *head = &self->heads[table][link->hash & self->mask];
     *link = (link_t){.hash = link->hash, .next = *head, .previous = NONE};
     if (*head != NONE)
-        self->links[*head * self->indexes + i].previous = slot;
+        s_at(self, *head, table)->previous = slot;
     *head = slot;
-}
-
-static void s_unlink_index(kube_store_t *self, uint32_t slot, uint32_t i)
-{
-    link_t *link = &self->links[slot * self->indexes + i];
-    if (link->previous == OUT)
-        return;
-    if (link->previous == NONE)
-        self->by_index[i][link->hash & self->mask] = link->next;
-    else
-        self->links[link->previous * self->indexes + i].next = link->next;
-    if (link->next != NONE)
-        self->links[link->next * self->indexes + i].previous = link->previous;
-    link->previous = OUT;
-}
-
-static void s_link_keys(kube_store_t *self, uint32_t slot)
-{
-    slot_t *at = &self->slots[slot];
-    const char *uid = s_meta(at->entry)->uid;
-    uint32_t *name = &self->by_name[at->name_hash & self->mask];
-    uint32_t *head = &self->by_uid[tt_dict_hash(uid, strlen(uid)) & self->mask];
-    at->next_name = *name;
-    at->next_uid = *head;
-    *name = *head = slot;
-}
-
-static void s_unlink_keys(kube_store_t *self, uint32_t slot)
-{
-    const char *uid = s_meta(self->slots[slot].entry)->uid;
-    uint32_t *at = &self->by_name[self->slots[slot].name_hash & self->mask];
-    while (*at != slot)
-        at = &self->slots[*at].next_name;
-    *at = self->slots[slot].next_name;
-    at = &self->by_uid[tt_dict_hash(uid, strlen(uid)) & self->mask];
-    while (*at != slot)
-        at = &self->slots[*at].next_uid;
-    *at = self->slots[slot].next_uid;
 }
 
 /*  Put the slot's entry under all its keys. */
 static void s_link(kube_store_t *self, uint32_t slot)
 {
-    char buf[512];
     void *entry = self->slots[slot].entry;
     s_meta(entry)->mark = slot;
-    self->slots[slot].name_hash = s_name_hash(s_meta(entry)->namespace_, s_meta(entry)->name);
-    s_link_keys(self, slot);
-    for (uint32_t i = 0; i < self->indexes; i++) {
-        const char *key = self->ops.index[i] ? self->ops.index[i](entry, buf, sizeof buf) : NULL;
-        link_t *link = &self->links[slot * self->indexes + i];
+    for (uint32_t i = 0; i < self->tables; i++) {
+        const char *key = s_key(self, entry, i);
+        link_t *link = s_at(self, slot, i);
         link->previous = OUT;
         if (key) {
-            link->hash = tt_dict_hash(key, strlen(key));
-            s_link_index(self, slot, i);
+            link->hash = s_hash(i == BY_NAME ? s_meta(entry)->namespace_ : NULL, key);
+            s_push(self, slot, i);
         }
     }
 }
 
 static void s_unlink(kube_store_t *self, uint32_t slot)
 {
-    s_unlink_keys(self, slot);
-    for (uint32_t i = 0; i < self->indexes; i++)
-        s_unlink_index(self, slot, i);
+    for (uint32_t i = 0; i < self->tables; i++) {
+        const link_t *link = s_at(self, slot, i);
+        if (link->previous == OUT)
+            continue;
+        *(link->previous == NONE ? &self->heads[i][link->hash & self->mask] : &s_at(self, link->previous, i)->next) =
+            link->next;
+        if (link->next != NONE)
+            s_at(self, link->next, i)->previous = link->previous;
+    }
 }
 
 static void s_free_tables(kube_store_t *self)
 {
-    free(self->by_name);
-    free(self->by_uid);
-    for (int i = 0; i < KUBE_INDEXES; i++)
-        free(self->by_index[i]);
+    for (uint32_t i = 0; i < self->tables; i++)
+        free(self->heads[i]);
 }
 
 static void s_make_tables(kube_store_t *self, uint32_t buckets)
 {
     self->mask = buckets - 1;
-    self->by_name = s_buckets(buckets);
-    self->by_uid = s_buckets(buckets);
-    for (uint32_t i = 0; i < self->indexes; i++)
-        self->by_index[i] = self->ops.index[i] ? s_buckets(buckets) : NULL;
+    for (uint32_t i = 0; i < self->tables; i++) {
+        self->heads[i] = tt_array0(buckets, sizeof *self->heads[i]);
+        memset(self->heads[i], 0xff, buckets * sizeof *self->heads[i]); /* NONE */
+    }
 }
 
 /*  Twice the slots and the buckets. */
@@ -160,24 +131,20 @@ static void s_grow(kube_store_t *self)
 {
     self->room *= 2;
     self->slots = tt_realloc(self->slots, tt_mul(self->room, sizeof *self->slots));
-    self->links = tt_realloc(self->links, tt_mul(tt_mul(self->room, self->indexes), sizeof *self->links));
+    self->links = tt_realloc(self->links, tt_mul(tt_mul(self->room, self->tables), sizeof *self->links));
     s_free_tables(self);
     s_make_tables(self, self->room);
-    for (uint32_t slot = 0; slot < self->used; slot++) {
-        if (!self->slots[slot].entry)
-            continue;
-        s_link_keys(self, slot);
-        for (uint32_t i = 0; i < self->indexes; i++)
-            if (self->links[slot * self->indexes + i].previous != OUT)
-                s_link_index(self, slot, i);
-    }
+    for (uint32_t slot = 0; slot < self->used; slot++)
+        for (uint32_t i = 0; self->slots[slot].entry && i < self->tables; i++)
+            if (s_at(self, slot, i)->previous != OUT)
+                s_push(self, slot, i);
 }
 
 static uint32_t s_slot(kube_store_t *self)
 {
     uint32_t slot = self->free;
     if (slot != NONE) {
-        self->free = self->slots[slot].next_name;
+        self->free = self->slots[slot].list;
     } else {
         if (self->used == self->room)
             s_grow(self);
@@ -193,13 +160,14 @@ tt_status_t kube_store_new(kube_store_t **self_p, const kube_store_ops_t *ops)
 {
     kube_store_t *self = tt_new0(sizeof *self);
     self->ops = *ops;
+    self->tables = OWN;
     for (uint32_t i = 0; i < KUBE_INDEXES; i++)
         if (ops->index[i])
-            self->indexes = i + 1;
+            self->tables = OWN + i + 1;
     self->free = NONE;
     self->room = 16;
     self->slots = tt_array0(self->room, sizeof *self->slots);
-    self->links = tt_array0(tt_mul(self->room, self->indexes), sizeof *self->links);
+    self->links = tt_array0(tt_mul(self->room, self->tables), sizeof *self->links);
     s_make_tables(self, self->room);
     *self_p = self;
     return TT_OK;
@@ -233,45 +201,39 @@ uint64_t kube_store_version(const kube_store_t *self)
     return self->version;
 }
 
-void *kube_store_get(const kube_store_t *self, const char *namespace_, const char *name)
+/*  The first from this slot on; NULL. */
+static void *s_find(const kube_store_t *self, uint32_t table, uint32_t slot, const char *namespace_, const char *key)
 {
-    const uint32_t hash = s_name_hash(namespace_, name);
-    for (uint32_t at = self->by_name[hash & self->mask]; at != NONE; at = self->slots[at].next_name) {
-        const kube_meta_t *meta = s_meta(self->slots[at].entry);
-        if (self->slots[at].name_hash == hash && strcmp(meta->name, name) == 0 &&
-            strcmp(meta->namespace_, namespace_) == 0)
-            return self->slots[at].entry;
+    const uint32_t hash = s_hash(namespace_, key);
+    for (slot = slot == OUT ? self->heads[table][hash & self->mask] : slot; slot != NONE;
+         slot = s_at(self, slot, table)->next) {
+        void *entry = self->slots[slot].entry;
+        const char *its = s_at(self, slot, table)->hash == hash ? s_key(self, entry, table) : NULL;
+        if (its && strcmp(its, key) == 0 && (!namespace_ || strcmp(s_meta(entry)->namespace_, namespace_) == 0))
+            return entry;
     }
     return NULL;
+}
+
+void *kube_store_get(const kube_store_t *self, const char *namespace_, const char *name)
+{
+    return s_find(self, BY_NAME, OUT, namespace_, name);
 }
 
 void *kube_store_by_uid(const kube_store_t *self, const char *uid)
 {
-    for (uint32_t at = self->by_uid[tt_dict_hash(uid, strlen(uid)) & self->mask]; at != NONE;
-         at = self->slots[at].next_uid)
-        if (strcmp(s_meta(self->slots[at].entry)->uid, uid) == 0)
-            return self->slots[at].entry;
-    return NULL;
+    return s_find(self, BY_UID, OUT, NULL, uid);
 }
 
 void *kube_store_next(const kube_store_t *self, int index, const char *key, const void **at)
 {
-    char buf[512];
-    const uint32_t i = (uint32_t)index;
-    const uint32_t hash = tt_dict_hash(key, strlen(key));
-    TT_CHECK(index >= 0 && i < self->indexes && self->ops.index[i]);
-    uint32_t slot = *at ? self->links[((const kube_meta_t *)*at)->mark * self->indexes + i].next
-                        : self->by_index[i][hash & self->mask];
-    for (; slot != NONE; slot = self->links[slot * self->indexes + i].next) {
-        void *entry = self->slots[slot].entry;
-        const char *its =
-            self->links[slot * self->indexes + i].hash == hash ? self->ops.index[i](entry, buf, sizeof buf) : NULL;
-        if (its && strcmp(its, key) == 0) {
-            *at = entry;
-            return entry;
-        }
-    }
-    return NULL;
+    const uint32_t table = OWN + (uint32_t)index;
+    TT_CHECK(index >= 0 && table < self->tables);
+    const uint32_t from = *at ? s_at(self, ((const kube_meta_t *)*at)->mark, table)->next : OUT;
+    void *entry = s_find(self, table, from, NULL, key);
+    if (entry)
+        *at = entry;
+    return entry;
 }
 
 void *kube_store_each(const kube_store_t *self, const void **at)
@@ -299,7 +261,7 @@ static void s_remove(kube_store_t *self, uint32_t slot)
 {
     void *entry = self->slots[slot].entry;
     s_unlink(self, slot);
-    self->slots[slot] = (slot_t){.next_name = self->free};
+    self->slots[slot] = (slot_t){.list = self->free};
     self->free = slot;
     self->count--;
     s_changed(self, entry, NULL);

@@ -25,8 +25,8 @@ typedef struct {
      *  logged and left out. */
     tt_status_t (*decode)(void *ctx, const char *json, size_t size, void **entry);
     void (*destroy)(void *entry);
-    /*  The key under which index i finds the entry; NULL = not in it. Written to buf or borrowed from the entry. */
-    const char *(*index[KUBE_INDEXES])(const void *entry, char *buf, size_t size);
+    /*  The key under which index i finds the entry; NULL = not in it. Borrowed from the entry. */
+    const char *(*index[KUBE_INDEXES])(const void *entry);
     /*  Something changed: before is NULL for a new one, now is NULL for one that is gone. Both borrowed. Called for
      *  watches, lists and kube_store_put alike, only when the version differs. */
     void (*changed)(void *ctx, const void *before, const void *now);

@@ -14,14 +14,19 @@
 
 typedef enum { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN } pod_phase_t;
 
+/*  What pods and services begin with. */
+#define ENTRY_OWNED                                                           \
+    kube_meta_t meta;                                                         \
+    char *job;        /* name of its job, by the label                     */ \
+    char job_uid[37]; /* controller owner reference; "" = none             */ \
+    bool deleting;
+
 /*  "Main": of the container that counts. */
 #define ENTRY_POD                                                                                       \
-    kube_meta_t meta;                                                                                   \
-    char *job;        /* name of its job, by the label                                             */   \
-    char job_uid[37]; /* controller owner reference; "" = none                                     */   \
-    char ip[46];      /* status.podIP; "" = none                                                   */   \
-    uint8_t phase;    /* pod_phase_t                                                               */   \
-    bool deleting, scheduled, ready;                                                                    \
+    ENTRY_OWNED                                                                                         \
+    char ip[46];   /* status.podIP; "" = none                                                   */      \
+    uint8_t phase; /* pod_phase_t                                                               */      \
+    bool scheduled, ready;                                                                              \
     bool disrupted;     /* condition DisruptionTarget True                                           */ \
     bool refused;       /* its node would not take it: reason UnexpectedAdmissionError or Outof*     */ \
     bool grouped;       /* of a gang scheduler's group (gang.h) */                                      \
@@ -33,18 +38,13 @@ typedef enum { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN 
     char *why;          /* one word: what keeps it from running, or how it failed; NULL              */ \
     char *words;        /* what there is to be said: the last line of its log, the kubelet's; NULL   */
 
-#define ENTRY_SERVICE \
-    kube_meta_t meta; \
-    char *job;        \
-    char job_uid[37]; \
-    bool deleting;
-
 typedef struct {
     ENTRY_POD
 } front_pod_t;
 
+/*  All of a service, and how a pod begins. */
 typedef struct {
-    ENTRY_SERVICE
+    ENTRY_OWNED
 } front_service_t;
 
 /*  At the beginning of a kind's own entry: its members by their names, and all of them as one. */
@@ -59,7 +59,7 @@ typedef struct {
     union {                         \
         front_service_t as_service; \
         struct {                    \
-            ENTRY_SERVICE           \
+            ENTRY_OWNED             \
         };                          \
     };
 

@@ -41,10 +41,8 @@ static void s_destroy(void *entry)
     kueue_destroy(&workload);
 }
 
-static const char *s_by_job(const void *entry, char *buf, size_t size)
+static const char *s_by_job(const void *entry)
 {
-    (void)buf;
-    (void)size;
     const kueue_t *workload = entry;
     return *workload->job_uid ? workload->job_uid : NULL;
 }

@@ -126,18 +126,11 @@ static void s_job_changed(void *ctx, const void *before, const void *now)
     s_tell(ctx, meta, meta->name);
 }
 
-static void s_pod_changed(void *ctx, const void *before, const void *now)
+/*  Of a pod, or of a service. */
+static void s_owned_changed(void *ctx, const void *before, const void *now)
 {
-    const kind_t *self = ctx;
-    const front_pod_t *pod = now ? now : before;
-    s_tell(self, pod, pod->job);
-}
-
-static void s_service_changed(void *ctx, const void *before, const void *now)
-{
-    const kind_t *self = ctx;
-    const front_service_t *service = now ? now : before;
-    s_tell(self, service, service->job);
+    const front_service_t *entry = now ? now : before;
+    s_tell(ctx, entry, entry->job);
 }
 
 static void s_look(cache_t *self)
@@ -203,28 +196,16 @@ static void s_jobs_missing(void *ctx, const kube_reply_t *reply)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-static const char *s_pod_by_job(const void *pod, char *buf, size_t size)
+static const char *s_by_job(const void *entry)
 {
-    (void)buf;
-    (void)size;
-    const front_pod_t *self = pod;
+    const front_service_t *self = entry;
     return *self->job_uid ? self->job_uid : NULL;
 }
 
-static const char *s_pod_by_ip(const void *pod, char *buf, size_t size)
+static const char *s_pod_by_ip(const void *pod)
 {
-    (void)buf;
-    (void)size;
     const front_pod_t *self = pod;
     return *self->ip ? self->ip : NULL;
-}
-
-static const char *s_service_by_job(const void *service, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const front_service_t *self = service;
-    return *self->job_uid ? self->job_uid : NULL;
 }
 
 static tt_status_t s_stores(kind_t *self)
@@ -233,13 +214,13 @@ static tt_status_t s_stores(kind_t *self)
         .decode = s_decode_job, .destroy = s_destroy_job, .changed = s_job_changed, .ctx = self};
     const kube_store_ops_t pods = {.decode = s_decode_pod,
         .destroy = tt_pool_free,
-        .index = {[POD_BY_JOB] = s_pod_by_job, [POD_BY_IP] = s_pod_by_ip},
-        .changed = s_pod_changed,
+        .index = {[POD_BY_JOB] = s_by_job, [POD_BY_IP] = s_pod_by_ip},
+        .changed = s_owned_changed,
         .ctx = self};
     const kube_store_ops_t services = {.decode = s_decode_service,
         .destroy = tt_pool_free,
-        .index = {[SERVICE_BY_JOB] = s_service_by_job},
-        .changed = s_service_changed,
+        .index = {[SERVICE_BY_JOB] = s_by_job},
+        .changed = s_owned_changed,
         .ctx = self};
     TT_TRY(kube_store_new(&self->jobs, &jobs));
     for (size_t i = 0; i < self->shape_count; i++) {

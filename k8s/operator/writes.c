@@ -81,14 +81,13 @@ typedef enum { SOMEBODYS, OURS, GOING } whose_t;
 /*  The thing of that name as the store has it: does our job control it? GOING: another's, but not for long. */
 static whose_t s_whose(const writes_one_t *write)
 {
-    const void *entry = write->store ? kube_store_get(write->store, write->batch->namespace_, write->name) : NULL;
-    const front_pod_t *pod = write->what == &writes_pod ? entry : NULL;
-    const front_service_t *service = pod ? NULL : entry;
+    const front_service_t *entry =
+        write->store ? kube_store_get(write->store, write->batch->namespace_, write->name) : NULL;
     if (!entry)
         return SOMEBODYS;
-    if (strcmp(pod ? pod->job_uid : service->job_uid, write->batch->job_uid) == 0)
+    if (strcmp(entry->job_uid, write->batch->job_uid) == 0)
         return OURS;
-    return (pod ? pod->deleting : service->deleting) ? GOING : SOMEBODYS;
+    return entry->deleting ? GOING : SOMEBODYS;
 }
 
 static void s_tell(const writes_one_t *write)

@@ -13,7 +13,8 @@
 
 typedef struct {
     kube_meta_t meta;
-    char color[16]; /* "" = none */
+    char color[16];  /* "" = none         */
+    char place[512]; /* "namespace/color" */
 } thing_t;
 
 static int s_living; /* entries made and not destroyed */
@@ -29,6 +30,7 @@ static tt_status_t s_decode(void *ctx, const char *json, size_t size, void **ent
     const char *color = json_string_value(json_object_get(json_object_get(object, "spec"), "color"));
     if (status == TT_OK) {
         snprintf(thing->color, sizeof thing->color, "%s", color ? color : "");
+        snprintf(thing->place, sizeof thing->place, "%s/%s", thing->meta.namespace_, thing->color);
         *entry = thing;
         s_living++;
     } else {
@@ -47,20 +49,15 @@ static void s_destroy(void *entry)
     s_living--;
 }
 
-static const char *s_color(const void *entry, char *buf, size_t size)
+static const char *s_color(const void *entry)
 {
-    (void)buf;
-    (void)size;
     const thing_t *thing = entry;
     return thing->color[0] ? thing->color : NULL;
 }
 
-/*  Written to buf: "namespace/color". */
-static const char *s_place(const void *entry, char *buf, size_t size)
+static const char *s_place(const void *entry)
 {
-    const thing_t *thing = entry;
-    snprintf(buf, size, "%s/%s", thing->meta.namespace_, thing->color);
-    return buf;
+    return ((const thing_t *)entry)->place;
 }
 
 /*  What `changed` told: lines "before now", each "name:uid@version" or "-". */
