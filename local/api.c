@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "local/run_dijob.h"
+#include "local/run.h"
+#include "k8s/dijob/plan.h"
 #include "k8s/replicas/serve.h"
 #include "k8s/replicas/work.h"
 
@@ -19,7 +20,7 @@ static uint64_t s_random(void *ctx)
 
 static char *s_url(const void *ctx, const dijob_pod_t *pod, int gpu)
 {
-    return run_url(ctx, pod, gpu);
+    return place_url(((const run_t *)ctx)->place, pod->meta.name, pod->ip, pod->port + gpu);
 }
 
 static void s_declared(void *ctx, const dijob_t *job, dijob_role_t role)
@@ -34,7 +35,7 @@ static void s_view(void *ctx, const char *job_uid, replicas_view_t *out)
 {
     run_t *run = ctx;
     (void)job_uid; /* there is one job */
-    *out = (replicas_view_t){.job = run_dijob(run),
+    *out = (replicas_view_t){.job = run->seen,
         .cut = true, /* without names a pod is called by its address */
         .random = s_random,
         .url = s_url,
@@ -68,7 +69,7 @@ static void s_prepare(void *ctx, int needs)
 static tt_status_t s_create(void *ctx, int order, const dijob_pod_want_t *want)
 {
     asked_t *self = ctx;
-    TT_TRY(run_make_dijob(self->run, want));
+    TT_TRY(run_make(self->run, &(front_action_t){.what = FRONT_CREATE_POD, .name = want->name, .own = want}));
     replicas_work_made(&self->work, order);
     return TT_OK;
 }
@@ -136,7 +137,7 @@ static const dijob_pod_t *s_pod(void *ctx, const char *namespace_, const char *n
 
 static const dijob_t *s_job(void *ctx, const char *namespace_, const char *name)
 {
-    return s_is_here(ctx, namespace_) && strcmp(name, run_name(ctx)) == 0 ? run_dijob(ctx) : NULL;
+    return s_is_here(ctx, namespace_) && strcmp(name, run_name(ctx)) == 0 ? ((run_t *)ctx)->seen : NULL;
 }
 
 /*  Whatever came of a write, data says what has been made or removed. */

@@ -4,12 +4,6 @@
 #include "common/base/mem.h"
 #include "local/run.h"
 
-/*  Kinds whose pods have to be told of more than a name that /etc/hosts knows. */
-static const struct {
-    const front_t *front;
-    tt_status_t (*settle)(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
-} s_settlers[] = {{&dijob_front, run_settle_dijob}, {&tfjob_front, run_settle_tfjob}};
-
 /*  The first port that a container names: with an address of its own a pod may have the cluster's. */
 static uint16_t s_port(const json_t *pod)
 {
@@ -26,13 +20,42 @@ static uint16_t s_port(const json_t *pod)
     return 0;
 }
 
-static tt_status_t s_settle(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port)
+/* ---- what a kind's settle asks this machine for ------------------------------------------------------------------------- */
+
+static void s_address(void *ctx, unsigned n, char ip[16])
 {
-    for (size_t i = 0; i < TT_COUNT(s_settlers); i++)
-        if (s_settlers[i].front == self->front)
-            return s_settlers[i].settle(self, pod, action, ip, port);
-    place_address(self->place, self->place->next++, ip);
-    *port = s_port(pod);
+    place_address(((run_t *)ctx)->place, n, ip);
+}
+
+static uint16_t s_ports(void *ctx, unsigned count)
+{
+    uint16_t first = 0;
+    return place_ports(((run_t *)ctx)->place, &first, count) == TT_OK ? first : 0;
+}
+
+static uint16_t s_kept_port(void *ctx, const char *key)
+{
+    json_t *ports = ((run_t *)ctx)->ports;
+    uint16_t port = (uint16_t)json_integer_value(json_object_get(ports, key));
+    if (port == 0 && (port = s_ports(ctx, 1)) != 0)
+        json_object_set_new(ports, key, json_integer(port));
+    return port;
+}
+
+static tt_status_t s_settle(run_t *self, json_t *pod, const front_action_t *action, front_spot_t *spot)
+{
+    const front_machine_t machine = {.job = self->seen,
+        .whole = self->job,
+        .namespace_ = self->place->namespace_,
+        .names = self->place->kind != 0,
+        .address = s_address,
+        .ports = s_ports,
+        .port = s_kept_port,
+        .ctx = self};
+    if (self->front->local->settle)
+        TT_TRY(self->front->local->settle(&machine, pod, action, spot));
+    if (!*spot->ip)
+        place_address(self->place, self->place->next++, spot->ip);
     return TT_OK;
 }
 
@@ -52,16 +75,15 @@ tt_status_t run_build(const run_t *self, json_t **out, const front_action_t *act
 tt_status_t run_make(run_t *self, const front_action_t *action)
 {
     json_t *pod = NULL;
-    char ip[16] = "";
-    uint16_t port = 0;
     TT_TRY(run_build(self, &pod, action));
-    const tt_status_t status = s_settle(self, pod, action, ip, &port);
+    front_spot_t spot = {.port = s_port(pod)};
+    const tt_status_t status = s_settle(self, pod, action, &spot);
     if (status != TT_OK) {
         json_decref(pod);
         return status;
     }
     self->dirty = true;
-    return kubelet_create(self->kubelet, pod, ip, port);
+    return kubelet_create(self->kubelet, pod, spot.ip, spot.port);
 }
 
 const void **run_pods(const run_t *self, size_t *count)

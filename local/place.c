@@ -209,6 +209,7 @@ tt_status_t place_new(place_t **self_p, const char *run_dir, const char *namespa
     bool limits, local_say_fn say, void *ctx)
 {
     place_t *self = tt_new0(sizeof *self);
+    self->next = 1; /* 0 is for whom the kind says: front_machine_t */
     self->run_dir = tt_strdup(run_dir);
     self->namespace_ = tt_strdup(namespace_);
     self->job = tt_strdup(job);

@@ -515,7 +515,7 @@ static void s_close(run_t *self)
         self->front->job_destroy(self->seen);
     place_destroy(&self->place);
     json_decref(self->objects);
-    json_decref(self->masters);
+    json_decref(self->ports);
     json_decref(self->shown);
     if (self->signal_fd >= 0)
         close(self->signal_fd);
@@ -528,7 +528,7 @@ tt_status_t local_run(local_outcome_t *out, const local_opts_t *opts)
         .front = opts->manifest->front,
         .job = opts->manifest->job,
         .objects = json_deep_copy(opts->manifest->objects),
-        .masters = json_object(),
+        .ports = json_object(),
         .shown = json_object(),
         .signal_fd = -1,
         .random = (uint64_t)tt_wall_ns() ^ ((uint64_t)getpid() << 40),

@@ -18,7 +18,7 @@ typedef struct {
     void **services; /* the same of services: names only, so that plans see what they expect */
     size_t service_count;
     json_t *objects; /* ConfigMaps and Secrets, the job's key among them */
-    json_t *masters; /* {"<aggregator>": port of MASTER_PORT}; of a TFJob {"<place>": its port} */
+    json_t *ports;   /* {"<key>": port}: front_machine_t.port             */
     json_t *shown;   /* {"<pod>": "Running"}: what was said of it last    */
     tt_server_t *server;
     char server_url[64];
@@ -26,8 +26,6 @@ typedef struct {
     tt_sock_t *control;
     int signal_fd;
     uint64_t random;
-    char coordinator_ip[16];
-    uint16_t coordinator_port;
     uint32_t made, removed; /* front_view_t */
     bool dirty, idle;       /* idle: the last plan asked for nothing */
     bool started;
@@ -55,11 +53,6 @@ tt_status_t run_make(run_t *self, const front_action_t *action);
 tt_status_t run_build(const run_t *self, json_t **out, const front_action_t *action);
 /*  All pods, for a plan; caller frees the array. */
 const void **run_pods(const run_t *self, size_t *count);
-
-/*  make_dijob.c: the address and port of a DIJob's pod, and the variables that tell of them. */
-tt_status_t run_settle_dijob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
-/*  make_tfjob.c: the same of a TFJob's, whose TF_CONFIG names the addresses of all. */
-tt_status_t run_settle_tfjob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
 
 /*  api.c: a request to the replicas API, which is DI-orchestrator's. */
 void run_api(void *ctx, const tt_server_request_t *request);

@@ -4,6 +4,7 @@
  *  from the tree. Objects we write never hold a reference into the job: what is kept of a template is a deep copy. */
 #pragma once
 #include "k8s/dijob/build.h"
+#include "k8s/front/front.h"
 #include "k8s/front/object.h"
 
 enum { PORT_MASTER = 10314, PORT_TASK = 22270 };
@@ -33,6 +34,9 @@ void parts_ddp(json_t *pod, const dijob_pod_want_t *want);
 tt_status_t parts_aggregator(json_t **out, const json_t *job, const json_t *agconfig);
 /*  task.c: a pod of the tasks' shape. */
 tt_status_t parts_task_pod(json_t **out, const json_t *job, const dijob_pod_want_t *want);
+/*  The same on one machine: front_local_t.settle. */
+tt_status_t parts_task_settle(
+    const front_machine_t *machine, json_t *spec, const dijob_pod_want_t *want, front_spot_t *spot);
 /*  What tells a replacement: annotations tutti/replaces, tutti/backoff and tutti/failures. */
 void parts_replaces(json_t *pod, const dijob_pod_want_t *want);
 /*  Add volumes of the job that the pod has not got by that name. */

@@ -7,7 +7,10 @@
 #include "common/base/mem.h"
 #include "k8s/dijob/parts.h"
 
-enum { NODES_MAX = 1 << 20 }; /* bytes of a list of names: 4096 pods with names of 200 characters */
+enum {
+    NODES_MAX = 1 << 20, /* bytes of a list of names: 4096 pods with names of 200 characters */
+    RANKS_MAX = 1000,    /* numbers of addresses that a task has on one machine */
+};
 
 static const char *s_type(const json_t *task)
 {
@@ -46,29 +49,48 @@ static char *s_subdomain(const json_t *job, const dijob_pod_want_t *want)
     return tt_sprintf("%s%s", want->old_service ? "" : "di-", parts_job_name(job));
 }
 
-/*  Names of the pods of all tasks, or of those of one type (NULL = all), in the order of tasks, divided by commas. */
-static tt_status_t s_nodes(
-    tt_buf_t *out, const json_t *job, const json_t *tasks, const char *type, const char *subdomain)
+/*  Who is told of, and how: by their names, or by addresses where names lead nowhere (machine: NULL = by names). */
+typedef struct {
+    const json_t *job, *tasks;
+    const char *subdomain;
+    const front_machine_t *machine;
+} nodes_t;
+
+static void s_address(const front_machine_t *machine, size_t task, int64_t rank, char ip[16])
 {
-    const char *name = parts_job_name(job), *namespace_ = parts_job_namespace(job);
+    machine->address(machine->ctx, (unsigned)task * RANKS_MAX + (unsigned)rank, ip);
+}
+
+static tt_status_t s_node(tt_buf_t *out, const nodes_t *self, size_t task, int64_t rank)
+{
+    const char *comma = out->size ? "," : "";
+    char ip[16];
+    if (!self->machine)
+        return tt_buf_printf(out, "%s%s-%s-%lld.%s.%s.svc.cluster.local", comma, parts_job_name(self->job),
+            s_name(json_array_get(self->tasks, task)), (long long)rank, self->subdomain,
+            parts_job_namespace(self->job));
+    s_address(self->machine, task, rank, ip);
+    return tt_buf_printf(out, "%s%s", comma, ip);
+}
+
+/*  The pods of all tasks, or of those of one type (NULL = all), in the order of tasks, divided by commas. */
+static tt_status_t s_nodes(tt_buf_t *out, const nodes_t *self, const char *type)
+{
     size_t i;
     json_t *task;
-    json_array_foreach(tasks, i, task)
+    json_array_foreach((json_t *)(uintptr_t)self->tasks, i, task)
     {
-        if (type && strcmp(type, s_type(task)) != 0)
-            continue;
-        for (int64_t rank = 0; rank < s_replicas(task); rank++)
-            TT_TRY(tt_buf_printf(out, "%s%s-%s-%lld.%s.%s.svc.cluster.local", out->size ? "," : "", name, s_name(task),
-                (long long)rank, subdomain, namespace_));
+        for (int64_t rank = 0; rank < s_replicas(task) && (!type || strcmp(type, s_type(task)) == 0); rank++)
+            TT_TRY(s_node(out, self, i, rank));
     }
     return TT_OK;
 }
 
-static tt_status_t s_env_nodes(json_t *spec, const json_t *job, const json_t *tasks, const char *name, const char *type)
+static tt_status_t s_env_nodes(json_t *spec, const nodes_t *nodes, const char *name, const char *type)
 {
     tt_buf_t text;
     tt_buf_init(&text, NODES_MAX);
-    const tt_status_t status = s_nodes(&text, job, tasks, type, parts_text(spec, "subdomain", ""));
+    const tt_status_t status = s_nodes(&text, nodes, type);
     if (status == TT_OK)
         parts_env(spec, name, tt_buf_text(&text));
     tt_buf_free(&text);
@@ -84,19 +106,26 @@ static char *s_nodes_env(const json_t *task)
     return text;
 }
 
+static tt_status_t s_env_of(json_t *spec, const nodes_t *nodes, const dijob_pod_want_t *want)
+{
+    const json_t *task = json_array_get(nodes->tasks, (size_t)want->task);
+    char *own = s_nodes_env(task);
+    tt_status_t status = s_env_nodes(spec, nodes, "DI_NODES", NULL);
+    if (status == TT_OK)
+        status = s_env_nodes(spec, nodes, own, s_type(task));
+    free(own);
+    return status;
+}
+
 static tt_status_t s_env(json_t *spec, const json_t *job, const json_t *tasks, const dijob_pod_want_t *want)
 {
-    const json_t *task = json_array_get(tasks, (size_t)want->task);
-    char *id = tt_sprintf("%s/%s", parts_job_namespace(job), parts_job_name(job)), *own = s_nodes_env(task);
+    const nodes_t nodes = {.job = job, .tasks = tasks, .subdomain = parts_text(spec, "subdomain", "")};
+    char *id = tt_sprintf("%s/%s", parts_job_namespace(job), parts_job_name(job));
     parts_env(spec, "DI_JOB_ID", id);
     parts_env(spec, "DI_SERVER_URL", want->server_url ? want->server_url : "");
     parts_env_int(spec, "DI_RANK", want->rank);
-    tt_status_t status = s_env_nodes(spec, job, tasks, "DI_NODES", NULL);
-    if (status == TT_OK)
-        status = s_env_nodes(spec, job, tasks, own, s_type(task));
     free(id);
-    free(own);
-    return status;
+    return s_env_of(spec, &nodes, want);
 }
 
 static void s_metadata(json_t *pod, const json_t *job, const json_t *tasks, const dijob_pod_want_t *want)
@@ -143,4 +172,13 @@ tt_status_t parts_task_pod(json_t **out, const json_t *job, const dijob_pod_want
     else
         json_decref(pod);
     return status;
+}
+
+tt_status_t parts_task_settle(
+    const front_machine_t *machine, json_t *spec, const dijob_pod_want_t *want, front_spot_t *spot)
+{
+    const json_t *tasks = json_object_get(json_object_get(machine->whole, "spec"), "tasks");
+    const nodes_t nodes = {.job = machine->whole, .tasks = tasks, .machine = machine};
+    s_address(machine, (size_t)want->task, want->task_rank, spot->ip);
+    return machine->names ? TT_OK : s_env_of(spec, &nodes, want);
 }

@@ -178,6 +178,27 @@ typedef struct {
     bool leads;        /* the job is nothing without it: it cannot be started here, nor can the job */
 } front_seen_t;
 
+/*  What settle knows of this machine, and asks it for. Each pod has an address of its own; ports are for all of them. */
+typedef struct {
+    const void *job;     /* the entry                                                                */
+    const json_t *whole; /* the object                                                               */
+    const char *namespace_;
+    bool names; /* pods find each other by names, as a cluster's DNS has them; else by addresses alone */
+    /*  That of number n. A kind that leaves the choice to others for some of its pods uses number 0 alone. */
+    void (*address)(void *ctx, unsigned n, char ip[16]);
+    /*  The first of so many in a row that are free; 0: there are none, with words. */
+    uint16_t (*ports)(void *ctx, unsigned count);
+    /*  One that is kept under a key for the whole run. 0: as above. */
+    uint16_t (*port)(void *ctx, const char *key);
+    void *ctx;
+} front_machine_t;
+
+/*  Where a pod is to be. */
+typedef struct {
+    char ip[16];   /* "" = whatever is free */
+    uint16_t port; /* of its main container */
+} front_spot_t;
+
 typedef struct {
     const tt_fields_type_t *fields; /* what its objects may hold (fields.h); NULL = nothing is said about them */
     const char *const *used;        /* members of spec that mean something here; NULL at the end                   */
@@ -188,6 +209,10 @@ typedef struct {
     front_seen_t (*seen)(const void *pod);
     /*  Change the number of replicas of a group in the job's whole object; NULL = none can. TT_NOT_FOUND: no such group. */
     tt_status_t (*scale)(json_t *job, const char *group, int64_t replicas);
+    /*  Say in a pod that was built where it and the others are, for who has to be told more than names that lead somewhere. `spot` has
+     *  the first port that a container names, and no address. NULL = nobody has to. TT_UNAVAILABLE: no port is free. */
+    tt_status_t (*settle)(
+        const front_machine_t *machine, json_t *pod, const front_action_t *action, front_spot_t *spot);
 } front_local_t;
 
 /* ---- a kind, the whole of it --------------------------------------------------------------------------------------------- */

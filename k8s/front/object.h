@@ -78,6 +78,8 @@ void parts_annotate(json_t *pod, const char *key, const char *value);
 void parts_annotate_int(json_t *pod, const char *key, int64_t value);
 /*  A port of a container, unless it has one of that name. */
 void parts_add_port(json_t *container, const char *name, int port);
+/*  Another number of one that it has. */
+void parts_set_port(json_t *container, const char *name, int port);
 /*  env.c: NAME=value in one container, or in every container and init container; one that is there already is replaced. */
 void parts_env_of(json_t *container, const char *name, const char *value);
 void parts_env(json_t *spec, const char *name, const char *value);

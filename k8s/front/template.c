@@ -60,3 +60,10 @@ void parts_add_port(json_t *container, const char *name, int port)
     if (!parts_named(ports, "name", name))
         json_array_append_new(ports, json_pack("{s:s, s:i}", "name", name, "containerPort", port));
 }
+
+void parts_set_port(json_t *container, const char *name, int port)
+{
+    json_t *own = parts_named(json_object_get(container, "ports"), "name", name);
+    if (own)
+        json_object_set_new(own, "containerPort", json_integer(port));
+}

@@ -323,13 +323,16 @@ static void test_stop_is_read_strictly(void **state)
     "    template: {spec: {containers: [{name: di-container, ports: [{name: di-port, containerPort: 5555}],\n" \
     "      command: [/bin/sh, -c, '%s']}]}}\n"
 
-/*  Of a kind that the local run has no file about a pod has an address of its own, the manifest's ports and the cluster's name:
+/*  Of a kind that settles nothing a pod has an address of its own, the manifest's ports and the cluster's name:
  *  here two pods take one port. */
 static void test_a_kind_that_is_known_by_its_table_alone(void **state)
 {
     (void)state;
     local_outcome_t out;
+    front_local_t local = *dijob_front.local;
+    local.settle = NULL;
     front_t other = dijob_front;
+    other.local = &local;
     char *collects = tt_sprintf("echo $COLLECTOR_PORT >%s/port; exec sleep 100", s_root);
     char *coordinates = tt_sprintf("until grep 5555 %s/port; do sleep 0.02; done; test $COORDINATOR_PORT = 5555 -a "
                                    "$(grep -c \" by-table-co.*[.]svc\" %s/by-table/hosts) = 2",
