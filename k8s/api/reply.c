@@ -2,19 +2,8 @@
 #include <string.h>
 #include <jansson.h>
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "k8s/api/call.h"
-
-static void s_copy(char *out, size_t size, const char *text)
-{
-    size_t n = strlen(text);
-    if (n >= size) {
-        n = size - 1;
-        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* not within a character */
-            n--;
-    }
-    memcpy(out, text, n);
-    out[n] = 0;
-}
 
 /* metav1.Status, as every part of the API server answers with. */
 static bool s_status_object(kube_reply_t *reply)
@@ -23,9 +12,9 @@ static bool s_status_object(kube_reply_t *reply)
     const char *message = json_string_value(json_object_get(status, "message"));
     const char *reason = json_string_value(json_object_get(status, "reason"));
     if (message)
-        s_copy(reply->text, sizeof reply->text, message);
+        tt_text_copy(reply->text, sizeof reply->text, message);
     if (reason)
-        s_copy(reply->reason, sizeof reply->reason, reason);
+        tt_text_copy(reply->reason, sizeof reply->reason, reason);
     const bool said = message && *message;
     json_decref(status);
     return said;
@@ -42,6 +31,6 @@ void kube_reply_words(kube_reply_t *reply)
         line[n] = reply->body[n];
     line[n] = 0;
     char *text = tt_sprintf("HTTP status %d%s%s", reply->code, n ? ": " : "", line);
-    s_copy(reply->text, sizeof reply->text, text);
+    tt_text_copy(reply->text, sizeof reply->text, text);
     free(text);
 }
