@@ -42,13 +42,7 @@ static void s_mount(json_t *containers)
     json_t *container;
     json_array_foreach(containers, i, container)
     {
-        json_t *mounts = json_object_get(container, "volumeMounts");
-        if (!json_is_object(container) || (mounts && !json_is_array(mounts) && !json_is_null(mounts)))
-            continue;
-        if (!json_is_array(mounts)) {
-            mounts = json_array();
-            json_object_set_new(container, "volumeMounts", mounts);
-        }
+        json_t *mounts = parts_member(container, "volumeMounts", json_array());
         if (!parts_named(mounts, "mountPath", FOLDER))
             json_array_append_new(
                 mounts, json_pack("{s:s, s:s, s:b}", "name", VOLUME, "mountPath", FOLDER, "readOnly", 1));

@@ -41,7 +41,7 @@ static bool s_loops(const planner_t *self, size_t at)
 /*  The next one runs: whether it fails as the last one did is seen after a while only. */
 static bool s_still_loops(planner_t *self, const dijob_pod_t *pod)
 {
-    const json_t *old = parts_condition(json_object_get(self->draft.status, "conditions"), "PodTrouble");
+    const json_t *old = draft_condition(&self->draft, "PodTrouble");
     const int64_t left_s = pod->created_s + LOOP_SEEN_S - self->view->now_s;
     if (!s_is_again(self, pod) || left_s <= 0 || !parts_is(old, "status", "True") ||
         !parts_is(old, "reason", "CrashLoop"))
@@ -73,7 +73,7 @@ static bool s_before(const dijob_pod_t *a, const dijob_pod_t *b)
  *  back-off. */
 void plan_trouble(planner_t *self)
 {
-    const json_t *old = parts_condition(json_object_get(self->draft.status, "conditions"), "PodTrouble");
+    const json_t *old = draft_condition(&self->draft, "PodTrouble");
     const dijob_pod_t *worst = NULL;
     const char *why = NULL;
     for (size_t i = 0; i < self->view->pod_count; i++) {

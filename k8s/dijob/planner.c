@@ -128,7 +128,7 @@ void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, con
 {
     const bool same = phase == self->phase;
     const char *name = dijob_phase_name(phase);
-    if (same && parts_is(parts_condition(json_object_get(self->draft.status, "conditions"), name), "status", "True"))
+    if (same && parts_is(draft_condition(&self->draft, name), "status", "True"))
         return; /* else the condition was edited away */
     va_list args;
     va_start(args, fmt);
@@ -147,30 +147,15 @@ void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, con
     free(message);
 }
 
-static void s_write(planner_t *self, const char *type, bool on, const char *reason, const char *words)
-{
-    json_t *conditions = draft_conditions(&self->draft), *entry = parts_condition(conditions, type);
-    const char *status = on ? "True" : "False";
-    if (!entry) {
-        json_array_append_new(conditions, json_pack("{s:s}", "type", type));
-        entry = parts_condition(conditions, type);
-    }
-    if (!parts_is(entry, "status", status))
-        json_object_set_new(entry, "lastTransitionTime", parts_time_text(self->view->now_s));
-    json_object_set_new(entry, "lastUpdateTime", parts_time_text(self->view->now_s));
-    json_object_set_new(entry, "status", json_string(status));
-    json_object_set_new(entry, "reason", json_string(reason));
-    json_object_set_new(entry, "message", json_string(words));
-}
-
 bool planner_condition(planner_t *self, const char *type, bool on, const char *reason, const char *message)
 {
-    const json_t *old = parts_condition(json_object_get(self->draft.status, "conditions"), type);
-    const bool was_on = parts_is(old, "status", "True");
+    const json_t *old = draft_condition(&self->draft, type);
+    const int64_t now_s = self->view->now_s;
     char *words = tt_text_dup(message);
-    const bool changed = was_on != on || (on && !parts_is(old, "message", words));
+    const bool changed = parts_is(old, "status", "True") != on || (on && !parts_is(old, "message", words));
     if (changed)
-        s_write(self, type, on, reason, words);
+        json_object_set_new(parts_condition_set(draft_conditions(&self->draft), type, on, reason, words, now_s),
+            "lastUpdateTime", parts_time_text(now_s));
     free(words);
     return changed;
 }
@@ -184,8 +169,7 @@ static dijob_phase_t s_phase(const planner_t *self)
     if (dijob_phase_final(self->job->phase))
         return self->job->phase;
     for (size_t i = 0; i < TT_COUNT(finals); i++) {
-        const json_t *conditions = json_object_get(self->draft.status, "conditions");
-        if (parts_is(parts_condition(conditions, dijob_phase_name(finals[i])), "status", "True"))
+        if (parts_is(draft_condition(&self->draft, dijob_phase_name(finals[i])), "status", "True"))
             return finals[i];
     }
     return self->job->phase;

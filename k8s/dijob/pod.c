@@ -53,13 +53,7 @@ void parts_replaces(json_t *pod, const dijob_pod_want_t *want)
 
 void parts_volumes(json_t *spec, const json_t *volumes)
 {
-    json_t *there = json_object_get(spec, "volumes");
-    if (json_array_size(volumes) == 0 || (there && !json_is_array(there) && !json_is_null(there)))
-        return;
-    if (!json_is_array(there)) {
-        there = json_array();
-        json_object_set_new(spec, "volumes", there);
-    }
+    json_t *there = json_array_size(volumes) > 0 ? parts_member(spec, "volumes", json_array()) : NULL;
     size_t i;
     json_t *volume;
     json_array_foreach(volumes, i, volume)
@@ -165,16 +159,6 @@ static void s_port(json_t *spec, dijob_role_t role)
         parts_add_port(container, MAIN_PORT, parts_port(spec, role, NULL));
 }
 
-static void s_need(json_t *resources, const char *which, const char *key, const char *value)
-{
-    json_t *map = parts_object(resources, which);
-    if (!map) {
-        map = json_object();
-        json_object_set_new(resources, which, map);
-    }
-    json_object_set_new(map, key, json_string(value));
-}
-
 /*  Request and limit of the main container; nothing asked for, or zero: as the template says. */
 static void s_resource(json_t *spec, dijob_role_t role, const char *key, const char *value)
 {
@@ -182,13 +166,9 @@ static void s_resource(json_t *spec, dijob_role_t role, const char *key, const c
     json_t *container = parts_main(spec, role, NULL);
     if (!value || !container || tt_quantity(&number, value) != TT_OK || number <= 0)
         return;
-    json_t *resources = parts_object(container, "resources");
-    if (!resources) {
-        resources = json_object();
-        json_object_set_new(container, "resources", resources);
-    }
-    s_need(resources, "limits", key, value);
-    s_need(resources, "requests", key, value);
+    json_t *resources = parts_member(container, "resources", json_object());
+    json_object_set_new(parts_member(resources, "limits", json_object()), key, json_string(value));
+    json_object_set_new(parts_member(resources, "requests", json_object()), key, json_string(value));
 }
 
 static void s_resources(json_t *spec, const dijob_pod_want_t *want)

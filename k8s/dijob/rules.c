@@ -108,8 +108,7 @@ static tt_group_t s_task(const planner_t *planner, size_t task)
 /*  Who ran too long is to end, whatever is kept of a job that ended by itself. */
 static bool s_was_late(const planner_t *planner)
 {
-    const json_t *conditions = json_object_get(planner->draft.status, "conditions");
-    return planner->ended && parts_is(parts_condition(conditions, "Failed"), "reason", PLAN_LATE);
+    return planner->ended && parts_is(draft_condition(&planner->draft, "Failed"), "reason", PLAN_LATE);
 }
 
 static void s_rules(rules_t *self, const planner_t *planner)

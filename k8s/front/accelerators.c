@@ -252,22 +252,12 @@ static bool s_asks_for(const json_t *container, const char *resource)
            json_object_get(parts_object(resources, "limits"), resource);
 }
 
-/*  A list of a pod that may not be there yet. */
-static json_t *s_list_of(json_t *holder, const char *key)
-{
-    json_t *list = parts_array(holder, key);
-    if (!list) {
-        list = json_array();
-        json_object_set_new(holder, key, list);
-    }
-    return list;
-}
-
 static tt_status_t s_mount(json_t *spec, json_t *container, const json_t *volume)
 {
     const char *name = parts_text(volume, "name", ""), *from = parts_text(volume, "hostPath", ""),
                *to = parts_text(volume, "mountPath", "");
-    json_t *mounts = s_list_of(container, "volumeMounts"), *volumes = s_list_of(spec, "volumes");
+    json_t *mounts = parts_member(container, "volumeMounts", json_array()),
+           *volumes = parts_member(spec, "volumes", json_array());
     if (parts_named(mounts, "mountPath", to))
         return TT_OK;
     const json_t *there = parts_named(volumes, "name", name);

@@ -82,8 +82,13 @@ int64_t draft_count(const draft_t *self, const char *key)
 int64_t draft_ended_s(const draft_t *self, const char *key, const char *condition)
 {
     const int64_t ended_s = parts_time(parts_text(self->status, key, NULL));
-    const json_t *entry = parts_condition(json_object_get(self->status, "conditions"), condition);
+    const json_t *entry = draft_condition(self, condition);
     return ended_s > 0 ? ended_s : parts_time(parts_text(entry, "lastTransitionTime", NULL));
+}
+
+json_t *draft_condition(const draft_t *self, const char *type)
+{
+    return parts_condition(json_object_get(self->status, "conditions"), type);
 }
 
 json_t *draft_conditions(draft_t *self)

@@ -33,5 +33,7 @@ void draft_again(draft_t *self, int64_t seconds);
 int64_t draft_count(const draft_t *self, const char *key);
 /*  When a job that has ended did so, by status.<key>; by its condition where another operator wrote no time. 0 = nobody knows. */
 int64_t draft_ended_s(const draft_t *self, const char *key, const char *condition);
+/*  One of status.conditions by its type; NULL. Borrowed. */
+json_t *draft_condition(const draft_t *self, const char *type);
 /*  status.conditions, made if there is none. Borrowed. */
 json_t *draft_conditions(draft_t *self);

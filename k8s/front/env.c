@@ -14,13 +14,7 @@ static void s_drop(json_t *env, const char *name)
 
 void parts_env_of(json_t *container, const char *name, const char *value)
 {
-    json_t *env = json_object_get(container, "env");
-    if (!json_is_object(container) || (env && !json_is_array(env) && !json_is_null(env)))
-        return; /* the API server will say what is wrong with it */
-    if (!json_is_array(env)) {
-        env = json_array();
-        json_object_set_new(container, "env", env);
-    }
+    json_t *env = parts_member(container, "env", json_array());
     s_drop(env, name);
     json_array_append_new(env, json_pack("{s:s, s:s}", "name", name, "value", value));
 }

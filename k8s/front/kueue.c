@@ -4,6 +4,7 @@
 #include "common/base/mem.h"
 #include "common/http/query.h"
 #include "k8s/front/entry.h"
+#include "k8s/front/spec.h"
 
 enum { MESSAGE_MAX = 32768, FLAVORS_MAX = 64 };
 #define SET_LABEL   "kueue.x-k8s.io/podset" /* Kueue's own, on pods of its Workloads */
@@ -224,10 +225,8 @@ static tt_status_t s_read(kueue_t **out, const json_t *workload)
 
 tt_status_t kueue_decode(kueue_t **out, const char *json, size_t size)
 {
-    json_error_t error;
-    json_t *workload = json_loadb(json, size, JSON_REJECT_DUPLICATES, &error);
-    if (!workload)
-        return tt_err(TT_DATA, "a Workload's JSON, byte %d: %s", error.position, error.text);
+    json_t *workload = NULL;
+    TT_TRY(spec_load(&workload, "a Workload", json, size));
     const tt_status_t status = s_read(out, workload);
     json_decref(workload);
     return status;
@@ -266,35 +265,15 @@ bool kueue_goes(const kueue_t *self)
 
 /* ---- what its owner has to tell Kueue ----------------------------------------------------------------------------------- */
 
-static json_t *s_member(json_t *object, const char *key, json_t *fresh)
-{
-    json_t *there = json_object_get(object, key);
-    if (there && json_typeof(there) == json_typeof(fresh)) {
-        json_decref(fresh);
-        return there;
-    }
-    json_object_set_new(object, key, fresh);
-    return fresh;
-}
-
-/*  The time stays where the state does. */
 static void s_set(json_t *workload, const char *type, bool on, const char *reason, const char *words, int64_t now_s)
 {
-    json_t *conditions = s_member(s_member(workload, "status", json_object()), "conditions", json_array());
-    json_t *condition = parts_condition(conditions, type);
-    const char *state = on ? "True" : "False";
-    if (!condition) {
-        condition = json_pack("{s:s}", "type", type);
-        json_array_append_new(conditions, condition);
-    }
-    if (!parts_is(condition, "status", state))
-        json_object_set_new(condition, "lastTransitionTime", parts_time_text(now_s));
-    json_object_set_new(condition, "status", json_string(state));
-    json_object_set_new(condition, "reason", json_string(reason));
-    json_object_set_new(condition, "message", json_stringn(words, strnlen(words, MESSAGE_MAX)));
+    json_t *conditions = parts_member(parts_member(workload, "status", json_object()), "conditions", json_array());
+    char *message = tt_sprintf("%.*s", MESSAGE_MAX, words);
+    json_t *condition = parts_condition_set(conditions, type, on, reason, message, now_s);
     const json_t *generation = json_object_get(json_object_get(workload, "metadata"), "generation");
     if (json_is_integer(generation))
         json_object_set_new(condition, "observedGeneration", json_deep_copy(generation));
+    free(message);
 }
 
 /*  Who had to make room for others is put into the queue again at once; who was evicted for anything else waits till Kueue lets it. */
@@ -346,13 +325,13 @@ json_t *kueue_flavors(const json_t *workload)
 
 static void s_merge(json_t *into, const char *key, const json_t *from)
 {
-    json_object_update(s_member(into, key, json_object()), (json_t *)(uintptr_t)from);
+    json_object_update(parts_member(into, key, json_object()), (json_t *)(uintptr_t)from);
 }
 
 /*  Each once. */
 static void s_tolerate(json_t *into, const json_t *from)
 {
-    json_t *all = s_member(into, "tolerations", json_array());
+    json_t *all = parts_member(into, "tolerations", json_array());
     size_t i, k;
     json_t *one, *there;
     json_array_foreach(from, i, one)
@@ -414,7 +393,7 @@ json_t *kueue_updates(const json_t *workload, const json_t *flavors)
 /*  Of labels and annotations ours stay: by them a pod is known. */
 static void s_add(json_t *into, const char *key, const json_t *from)
 {
-    json_object_update_missing(s_member(into, key, json_object()), (json_t *)(uintptr_t)from);
+    json_object_update_missing(parts_member(into, key, json_object()), (json_t *)(uintptr_t)from);
 }
 
 void kueue_dress(json_t *pod, const json_t *updates, const char *set)

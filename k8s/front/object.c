@@ -37,6 +37,16 @@ bool parts_int(const json_t *object, const char *key, int64_t min, int64_t max, 
     return true;
 }
 
+json_t *parts_member(json_t *holder, const char *key, json_t *fresh)
+{
+    json_t *there = json_object_get(holder, key);
+    if (!there || json_is_null(there))
+        return json_object_set_new(holder, key, fresh) == 0 ? fresh : NULL;
+    const bool same = json_typeof(there) == json_typeof(fresh);
+    json_decref(fresh);
+    return same ? there : NULL;
+}
+
 json_t *parts_named(const json_t *array, const char *key, const char *value)
 {
     size_t i;
@@ -133,6 +143,21 @@ void parts_condition_on(
         conditions, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason,
                         "message", message, "lastUpdateTime", parts_time_text(now_s), "lastTransitionTime",
                         since ? since : parts_time_text(now_s)));
+}
+
+json_t *parts_condition_set(
+    json_t *conditions, const char *type, bool on, const char *reason, const char *message, int64_t now_s)
+{
+    const char *status = on ? "True" : "False";
+    if (!parts_condition(conditions, type))
+        json_array_append_new(conditions, json_pack("{s:s}", "type", type));
+    json_t *entry = parts_condition(conditions, type);
+    if (!parts_is(entry, "status", status))
+        json_object_set_new(entry, "lastTransitionTime", parts_time_text(now_s));
+    json_object_set_new(entry, "status", json_string(status));
+    json_object_set_new(entry, "reason", json_string(reason));
+    json_object_set_new(entry, "message", json_string(message));
+    return entry;
 }
 
 void parts_condition_off(json_t *condition, int64_t now_s)

@@ -19,6 +19,9 @@ json_t *parts_object(const json_t *object, const char *key);
 json_t *parts_array(const json_t *object, const char *key);
 /*  An integer member within min..max; false where it is absent or null (*out stays), *bad = true where it is anything else. */
 bool parts_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *out, bool *bad);
+/*  A member that may be added to: `fresh`, which is taken, where there is none; NULL where there is something of another type, of which the API
+ *  server will say what is wrong with it. */
+json_t *parts_member(json_t *holder, const char *key, json_t *fresh);
 /*  spec.containers[i].name ... : the object of an array whose `key` is `value`; NULL. */
 json_t *parts_named(const json_t *array, const char *key, const char *value);
 /*  "2026-11-21T10:00:00Z" as Unix time; 0 = not one. */
@@ -40,6 +43,9 @@ json_t *parts_condition(const json_t *conditions, const char *type);
 /*  True, as the newest, since `since` (a reference that is taken; NULL = now); one of that type that was there goes. */
 void parts_condition_on(
     json_t *conditions, const char *type, const char *reason, const char *message, json_t *since, int64_t now_s);
+/*  Where it stands, or as the last: its time stays where its status does. Returns it; NULL: there is no list. */
+json_t *parts_condition_set(
+    json_t *conditions, const char *type, bool on, const char *reason, const char *message, int64_t now_s);
 /*  False, if it is not: with the time of it. NULL is fine. */
 void parts_condition_off(json_t *condition, int64_t now_s);
 /*  Any of that type goes. Was there one? */

@@ -50,13 +50,7 @@ json_t *parts_pod_from(const json_t *job, const json_t *template_, const char *n
 
 void parts_add_port(json_t *container, const char *name, int port)
 {
-    json_t *ports = json_object_get(container, "ports");
-    if (ports && !json_is_array(ports) && !json_is_null(ports))
-        return;
-    if (!json_is_array(ports)) {
-        ports = json_array();
-        json_object_set_new(container, "ports", ports);
-    }
+    json_t *ports = parts_member(container, "ports", json_array());
     if (!parts_named(ports, "name", name))
         json_array_append_new(ports, json_pack("{s:s, s:i}", "name", name, "containerPort", port));
 }

@@ -21,13 +21,13 @@ static void s_remove(planner_t *self, const char *type)
 
 static void s_off(planner_t *self, const char *type)
 {
-    parts_condition_off(parts_condition(json_object_get(self->draft.status, "conditions"), type), self->view->now_s);
+    parts_condition_off(draft_condition(&self->draft, type), self->view->now_s);
 }
 
 /*  True: it was not so before. Words from outside may not be UTF-8. */
 static bool s_on(planner_t *self, const char *type, const char *reason, const char *message)
 {
-    const json_t *old = parts_condition(json_object_get(self->draft.status, "conditions"), type);
+    const json_t *old = draft_condition(&self->draft, type);
     if (parts_is(old, "status", "True") && parts_is(old, "reason", reason))
         return false;
     char *words = tt_text_dup(message);

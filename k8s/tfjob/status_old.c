@@ -12,7 +12,7 @@ static bool s_has_failed(const planner_t *self)
 
 static const char *s_phase(const planner_t *self)
 {
-    const json_t *failed = parts_condition(json_object_get(self->draft.status, "conditions"), "Failed");
+    const json_t *failed = draft_condition(&self->draft, "Failed");
     if (s_has_failed(self) && parts_is(failed, "reason", "InvalidTFJobSpec"))
         return "Failed";
     if (s_has_failed(self) || self->phase == TFJOB_PHASE_SUCCEEDED)
@@ -29,7 +29,7 @@ static const char *s_state(const planner_t *self)
 
 static const char *s_reason(const planner_t *self)
 {
-    const json_t *failed = parts_condition(json_object_get(self->draft.status, "conditions"), "Failed");
+    const json_t *failed = draft_condition(&self->draft, "Failed");
     return s_has_failed(self) ? parts_text(failed, "message", "") : "";
 }
 
