@@ -8,16 +8,10 @@
 /*  What services select by: labels of that generation. */
 static json_t *s_selector(const tfjob_t *job, const tfjob_place_t *place, tfjob_labels_t generation)
 {
-    static const struct {
-        const char *key, *value, *job, *type, *index;
-    } all[] = {[TFJOB_LABELS_OLD] = {"group-name", TFJOB_GROUP, "job-name", "replica-type", "replica-index"},
-        [TFJOB_LABELS_BETWEEN] = {"group-name", TFJOB_GROUP, "job-name", TFJOB_BETWEEN "replica-type",
-            TFJOB_BETWEEN "replica-index"},
-        [TFJOB_LABELS_TODAY] = {TFJOB_TODAY "operator-name", TFJOB_CONTROLLER, TFJOB_TODAY "job-name",
-            TFJOB_TODAY "replica-type", TFJOB_TODAY "replica-index"}};
+    const tfjob_generation_t *by = &tfjob_generations[generation];
     char *index = tt_sprintf("%d", place->index);
-    json_t *labels = json_pack("{s:s, s:s, s:s, s:s}", all[generation].key, all[generation].value, all[generation].job,
-        job->meta.name, all[generation].type, tfjob_type_label(place->type), all[generation].index, index);
+    json_t *labels = json_pack("{s:s, s:s, s:s, s:s}", by->key, by->value, by->job, job->meta.name, by->type,
+        tfjob_type_label(place->type), by->index, index);
     free(index);
     return labels;
 }

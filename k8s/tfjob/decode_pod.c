@@ -2,19 +2,11 @@
 #include <string.h>
 #include "k8s/tfjob/tfjob.h"
 
-/*  The labels of a generation: one says whose it is, of all of its kinds or of this one alone. */
-typedef struct {
-    const char *key, *value, *job, *type, *index;
-} generation_t;
-static const generation_t s_generations[] = {{"group-name", TFJOB_GROUP, "job-name", "replica-type", "replica-index"},
-    {TFJOB_TODAY "operator-name", TFJOB_CONTROLLER, TFJOB_TODAY "job-name", TFJOB_TODAY "replica-type",
-        TFJOB_TODAY "replica-index"}};
-
 /*  Where there are both, the older: those are ours. NULL: not one of a TFJob's. */
-static const generation_t *s_generation(const json_t *labels)
+static const tfjob_generation_t *s_generation(const json_t *labels)
 {
-    for (size_t i = 0; i < TT_COUNT(s_generations); i++) {
-        const generation_t *one = &s_generations[i];
+    for (size_t i = 0; i < TFJOB_GENERATIONS; i++) {
+        const tfjob_generation_t *one = &tfjob_generations[i];
         if (parts_is(labels, one->key, one->value) && parts_text(labels, one->job, NULL))
             return one;
     }
@@ -22,13 +14,15 @@ static const generation_t *s_generation(const json_t *labels)
 }
 
 /*  Which place it has, by the labels of type and index that there are: type TFJOB_TYPES where they name none. */
-static void s_place(const json_t *labels, const generation_t *by, uint8_t *type, int32_t *index, uint8_t *kind)
+static void s_place(const json_t *labels, const tfjob_generation_t *by, uint8_t *type, int32_t *index, uint8_t *kind)
 {
-    const bool older = by == s_generations, between = older && parts_text(labels, TFJOB_BETWEEN "replica-type", NULL);
-    const bool alone = between && !parts_text(labels, by->type, NULL);
-    *type = (uint8_t)tfjob_type_find(parts_text(labels, alone ? TFJOB_BETWEEN "replica-type" : by->type, NULL));
-    *index = entry_number(labels, alone ? TFJOB_BETWEEN "replica-index" : by->index);
-    *kind = between ? TFJOB_LABELS_BETWEEN : older ? TFJOB_LABELS_OLD : TFJOB_LABELS_TODAY;
+    const tfjob_generation_t *between = &tfjob_generations[TFJOB_LABELS_BETWEEN];
+    const bool older = by == &tfjob_generations[TFJOB_LABELS_OLD],
+               both = older && parts_text(labels, between->type, NULL);
+    by = both && !parts_text(labels, by->type, NULL) ? between : by;
+    *type = (uint8_t)tfjob_type_find(parts_text(labels, by->type, NULL));
+    *index = entry_number(labels, by->index);
+    *kind = both ? TFJOB_LABELS_BETWEEN : older ? TFJOB_LABELS_OLD : TFJOB_LABELS_TODAY;
     if (*index < 0)
         *type = TFJOB_TYPES;
 }
@@ -79,7 +73,7 @@ static void s_note(tfjob_pod_t *self, const json_t *annotations)
     self->decides = strcmp(note, "chief") == 0;
 }
 
-static void s_fill(tfjob_pod_t *self, const json_t *object, const generation_t *by, parts_trouble_t *trouble)
+static void s_fill(tfjob_pod_t *self, const json_t *object, const tfjob_generation_t *by, parts_trouble_t *trouble)
 {
     const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
     const json_t *status = json_object_get(object, "status"), *statuses = json_object_get(status, "containerStatuses");
@@ -97,7 +91,7 @@ static void s_fill(tfjob_pod_t *self, const json_t *object, const generation_t *
 static tt_status_t s_pod(void **out, const json_t *object)
 {
     const json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
-    const generation_t *by = s_generation(labels);
+    const tfjob_generation_t *by = s_generation(labels);
     if (!by)
         return tt_err(TT_DATA, "a pod without labels of a TFJob");
     tfjob_pod_t loose = {0};
@@ -113,7 +107,7 @@ ENTRY_DECODE(tfjob_pod_decode, tfjob_pod_t, s_pod)
 static tt_status_t s_service(void **out, const json_t *object)
 {
     const json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
-    const generation_t *by = s_generation(labels);
+    const tfjob_generation_t *by = s_generation(labels);
     if (!by)
         return tt_err(TT_DATA, "a service without labels of a TFJob");
     tfjob_service_t loose = {0};

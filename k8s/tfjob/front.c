@@ -61,40 +61,6 @@ static tt_status_t s_build(json_t **out, const front_action_t *action, const fro
     return TT_OK;
 }
 
-/*  v1alpha1's list. */
-static tt_status_t s_old_templates(const json_t *list, front_template_fn fn, void *ctx)
-{
-    size_t i;
-    json_t *holder;
-    char path[48];
-    json_array_foreach((json_t *)(uintptr_t)list, i, holder)
-    {
-        const tfjob_type_t type = tfjob_type_find(parts_text(holder, "tfReplicaType", "MASTER"));
-        snprintf(path, sizeof path, "spec.replicaSpecs[%zu]", i);
-        if (type < TFJOB_TYPES)
-            TT_TRY(fn(ctx, &(front_template_t){path, tfjob_type_label(type), holder}));
-    }
-    return TT_OK;
-}
-
-static tt_status_t s_templates(const json_t *job, front_template_fn fn, void *ctx)
-{
-    const json_t *spec = json_object_get(job, "spec"), *specs = parts_object(spec, "tfReplicaSpecs");
-    const char *key;
-    json_t *holder;
-    char path[96];
-    if (!specs)
-        return s_old_templates(parts_array(spec, "replicaSpecs"), fn, ctx);
-    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
-    {
-        const tfjob_type_t type = tfjob_type_find(key);
-        snprintf(path, sizeof path, "spec.tfReplicaSpecs.%.40s", key);
-        if (type < TFJOB_TYPES)
-            TT_TRY(fn(ctx, &(front_template_t){path, tfjob_type_label(type), holder}));
-    }
-    return TT_OK;
-}
-
 static bool s_group(const void *job, size_t i, front_group_t *out)
 {
     const tfjob_t *self = job;
@@ -164,7 +130,7 @@ const front_t tfjob_front = {
     .plan = tfjob_plan,
     .build = s_build,
     .end = s_end,
-    .templates = s_templates,
+    .templates = tfjob_templates,
     .group_at = s_group,
     .scheduling = s_scheduling,
     .local = &tfjob_local,

@@ -21,6 +21,13 @@ const char *const tfjob_phases[TFJOB_PHASES + 1] = {
 #undef X
 };
 
+const tfjob_generation_t tfjob_generations[TFJOB_GENERATIONS] = {
+    [TFJOB_LABELS_OLD] = {"group-name", TFJOB_GROUP, "job-name", "replica-type", "replica-index"},
+    [TFJOB_LABELS_BETWEEN] = {"group-name", TFJOB_GROUP, "job-name", TFJOB_BETWEEN "replica-type",
+        TFJOB_BETWEEN "replica-index"},
+    [TFJOB_LABELS_TODAY] = {TFJOB_TODAY "operator-name", TFJOB_CONTROLLER, TFJOB_TODAY "job-name",
+        TFJOB_TODAY "replica-type", TFJOB_TODAY "replica-index"}};
+
 const char *tfjob_type_label(tfjob_type_t type)
 {
     TT_CHECK((unsigned)type < TFJOB_TYPES);
@@ -68,30 +75,56 @@ int64_t tfjob_replicas(const tfjob_t *self)
 }
 
 /*  v1alpha1's list: a type that is not said is a master's. */
-static json_t *s_old_spec(const json_t *list, tfjob_type_t type)
+static tt_status_t s_old_templates(const json_t *list, front_template_fn fn, void *ctx)
 {
     size_t i;
     json_t *holder;
+    char path[48];
     json_array_foreach((json_t *)(uintptr_t)list, i, holder)
     {
-        if (tfjob_type_find(parts_text(holder, "tfReplicaType", "MASTER")) == type)
-            return holder;
+        const tfjob_type_t type = tfjob_type_find(parts_text(holder, "tfReplicaType", "MASTER"));
+        snprintf(path, sizeof path, "spec.replicaSpecs[%zu]", i);
+        if (type < TFJOB_TYPES)
+            TT_TRY(fn(ctx, &(front_template_t){path, tfjob_type_label(type), holder}));
     }
-    return NULL;
+    return TT_OK;
 }
 
-/*  Keys of the map are in any case. */
-json_t *tfjob_replica_spec(const json_t *whole, tfjob_type_t type)
+tt_status_t tfjob_templates(const json_t *job, front_template_fn fn, void *ctx)
 {
-    const json_t *spec = json_object_get(whole, "spec"), *list = parts_array(spec, "replicaSpecs");
+    const json_t *spec = json_object_get(job, "spec"), *specs = parts_object(spec, "tfReplicaSpecs");
     const char *key;
     json_t *holder;
-    if (list)
-        return s_old_spec(list, type);
-    json_object_foreach((json_t *)(uintptr_t)parts_object(spec, "tfReplicaSpecs"), key, holder)
+    char path[96];
+    if (!specs)
+        return s_old_templates(parts_array(spec, "replicaSpecs"), fn, ctx);
+    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
     {
-        if (tfjob_type_find(key) == type)
-            return holder;
+        const tfjob_type_t type = tfjob_type_find(key);
+        snprintf(path, sizeof path, "spec.tfReplicaSpecs.%.40s", key);
+        if (type < TFJOB_TYPES)
+            TT_TRY(fn(ctx, &(front_template_t){path, tfjob_type_label(type), holder}));
     }
-    return NULL;
+    return TT_OK;
+}
+
+/*  Which is looked for, and what was found. */
+typedef struct {
+    const char *type;
+    const json_t *holder;
+} wanted_t;
+
+static tt_status_t s_on_template(void *ctx, const front_template_t *template_)
+{
+    wanted_t *wanted = ctx;
+    if (!wanted->holder && strcmp(template_->who, wanted->type) == 0)
+        wanted->holder = template_->holder;
+    return TT_OK;
+}
+
+json_t *tfjob_replica_spec(const json_t *whole, tfjob_type_t type)
+{
+    wanted_t wanted = {.type = type < TFJOB_TYPES ? tfjob_type_label(type) : ""};
+    (void)tfjob_templates(whole, s_on_template, &wanted);
+    return (json_t *)(uintptr_t)wanted.holder;
 }

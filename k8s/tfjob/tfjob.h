@@ -14,6 +14,7 @@
 #include "common/job/job.h"
 #include "k8s/api/dump.h"
 #include "k8s/front/entry.h"
+#include "k8s/front/front.h"
 
 #define TFJOB_GROUP       "kubeflow.org"
 #define TFJOB_API_VERSION TFJOB_GROUP "/v1"
@@ -119,6 +120,8 @@ void tfjob_destroy(tfjob_t **self_p);
 tfjob_type_t tfjob_decider(const tfjob_t *self);
 /*  Replicas of all types. */
 int64_t tfjob_replicas(const tfjob_t *self);
+/*  front_t.templates: of a map, whose keys are in any case, or of v1alpha1's list. */
+tt_status_t tfjob_templates(const json_t *whole, front_template_fn fn, void *ctx);
 /*  What of the whole object is about a type, and has its template and its number; NULL. */
 json_t *tfjob_replica_spec(const json_t *whole, tfjob_type_t type);
 
@@ -127,8 +130,15 @@ json_t *tfjob_replica_spec(const json_t *whole, tfjob_type_t type);
 typedef enum {
     TFJOB_LABELS_OLD,     /* of tf-operator, maybe beside TFJOB_TODAY's */
     TFJOB_LABELS_BETWEEN, /* with TFJOB_BETWEEN's, maybe beside both    */
-    TFJOB_LABELS_TODAY    /* TFJOB_TODAY's alone                        */
+    TFJOB_LABELS_TODAY,   /* TFJOB_TODAY's alone                        */
+    TFJOB_GENERATIONS
 } tfjob_labels_t;
+
+/*  Labels by which services select: one says whose it is, of all of its kinds or of this one alone. */
+typedef struct {
+    const char *key, *value, *job, *type, *index;
+} tfjob_generation_t;
+extern const tfjob_generation_t tfjob_generations[TFJOB_GENERATIONS];
 
 typedef struct {
     ENTRY_IS_A_POD        /* main: container tensorflow                                  */
