@@ -52,14 +52,14 @@ struct event {
 
 /*  The messages of an object with one type and reason. */
 typedef struct {
-    int64_t last_ms;
+    int64_t until_ms;        /* first, as a purse has it: it tells nothing after that */
     uint32_t seen[MESSAGES]; /* hashes */
     int count;
 } group_t;
 
 /*  What an object may spend: all of BURST when full_ms has passed. */
 typedef struct {
-    int64_t full_ms;
+    int64_t full_ms; /* first: it tells nothing after that */
 } purse_t;
 
 struct kube_recorder {
@@ -166,16 +166,10 @@ static int s_drop_old_event(void *ctx, void *value)
     return s_drop_event(NULL, value);
 }
 
-static int s_drop_old_group(void *ctx, void *value)
+/*  A group, or a purse, that tells nothing since *ctx. */
+static int s_drop_over(void *ctx, void *value)
 {
-    const group_t *group = value;
-    return group->last_ms > *(const int64_t *)ctx ? 0 : s_drop_any(NULL, value);
-}
-
-static int s_drop_full_purse(void *ctx, void *value)
-{
-    const purse_t *purse = value;
-    return purse->full_ms > *(const int64_t *)ctx ? 0 : s_drop_any(NULL, value);
+    return *(const int64_t *)value > *(const int64_t *)ctx ? 0 : s_drop_any(NULL, value);
 }
 
 /*  Make room for one more: first of what tells nothing any more, then of all. False: everything is under way. */
@@ -187,6 +181,18 @@ static bool s_room(tt_dict_t *dict, int (*drop)(void *ctx, void *value), int64_t
     if (dict->count >= REMEMBERED)
         tt_dict_filter(dict, drop, &all);
     return dict->count < REMEMBERED;
+}
+
+/*  The group, or purse, of a key, made where there is none. */
+static void *s_remembered(const kube_recorder_t *self, tt_dict_t *dict, const char *key, size_t size)
+{
+    void *value = tt_dict_get(dict, key);
+    if (value)
+        return value;
+    (void)s_room(dict, s_drop_over, s_now_ms(self));
+    value = tt_new0(size);
+    tt_dict_set(dict, key, value);
+    return value;
 }
 
 /* ---- telling the server ------------------------------------------------------------------------------------------- */
@@ -364,12 +370,7 @@ static void s_tell(void *ctx)
 static bool s_spend(kube_recorder_t *self, const char *object)
 {
     const int64_t now_ms = s_now_ms(self);
-    purse_t *purse = tt_dict_get(&self->purses, object);
-    if (!purse) {
-        (void)s_room(&self->purses, s_drop_full_purse, now_ms);
-        purse = tt_new0(sizeof *purse);
-        tt_dict_set(&self->purses, object, purse);
-    }
+    purse_t *purse = s_remembered(self, &self->purses, object, sizeof *purse);
     const int64_t full_ms = (purse->full_ms > now_ms ? purse->full_ms : now_ms) + SPEND_MS;
     if (full_ms - now_ms > (int64_t)BURST * SPEND_MS)
         return false;
@@ -382,15 +383,10 @@ static bool s_combined(kube_recorder_t *self, const char *key, const char *messa
 {
     const int64_t now_ms = s_now_ms(self);
     const uint32_t hash = tt_dict_hash(message, strlen(message));
-    group_t *group = tt_dict_get(&self->groups, key);
-    if (!group) {
-        (void)s_room(&self->groups, s_drop_old_group, now_ms - SAME_MS);
-        group = tt_new0(sizeof *group);
-        tt_dict_set(&self->groups, key, group);
-    }
-    if (now_ms - group->last_ms >= SAME_MS)
+    group_t *group = s_remembered(self, &self->groups, key, sizeof *group);
+    if (now_ms >= group->until_ms)
         group->count = 0;
-    group->last_ms = now_ms;
+    group->until_ms = now_ms + SAME_MS;
     for (int i = 0; i < group->count; i++)
         if (group->seen[i] == hash)
             return false;
