@@ -108,30 +108,22 @@ static void s_roles(dijob_t *self, const json_t *spec)
 
 /* ---- tasks ---------------------------------------------------------------------------------------------------------------- */
 
-static bool s_task_type_ok(const char *type)
-{
-    static const char *const types[] = {"learner", "collector", "evaluator", "none"};
-    for (size_t i = 0; i < TT_COUNT(types); i++)
-        if (strcmp(type, types[i]) == 0)
-            return true;
-    return false;
-}
-
 static void s_task(dijob_t *self, const json_t *item, size_t index)
 {
+    static const char *const types[] = {"", "learner", "collector", "evaluator", "none"};
     dijob_task_t *task = &self->tasks[index];
     const char *type = parts_text(item, "type", "");
     const char *name = parts_text(item, "name", "");
-    char where[32], meant[TT_MEANT_MAX];
+    char where[32];
     snprintf(where, sizeof where, "spec.tasks[%zu]", index);
+    const size_t word = spec_word(&self->invalid, item, where, "type", types, TT_COUNT(types));
     const bool anonymous = !*name && strcmp(type, "none") == 0;
     if (!*name)
         name = type;
     task->type = tt_strdup(type);
     task->name = tt_strdup(name);
-    if (!s_task_type_ok(type))
-        INVALID(self, "%s.type: '%.40s' is none of learner, collector, evaluator, none%s", where, type,
-            tt_meant(meant, type, "learner|collector|evaluator|none"));
+    if (word == 0)
+        INVALID(self, "expected %s.type: one of learner, collector, evaluator, none", where);
     else if (anonymous)
         INVALID(self, "%s: a task of type none must have a name", where);
     else if (!spec_is_label(name, LABEL_MAX, false))

@@ -38,34 +38,18 @@ static void s_waiting(planner_t *self)
 
 /*  A group of which more are wanted than were admitted. */
 typedef struct {
-    const char *name;
-    int64_t want, share;
+    front_group_t of;
+    int64_t share;
     int64_t least; /* its minReplicas; -1 = it has none */
 } exceeded_t;
-
-static exceeded_t s_group(const planner_t *self, size_t i)
-{
-    const dijob_t *job = self->job;
-    exceeded_t group = {.least = -1};
-    if (rules_by_tasks(job)) {
-        group.name = job->tasks[i].name;
-        group.want = job->tasks[i].replicas;
-    } else {
-        group.name = dijob_role_label((dijob_role_t)i);
-        group.want = rules_wanted(job, (dijob_role_t)i);
-        group.least = job->least[i];
-    }
-    group.share = kueue_share(&self->view->admission, group.name);
-    return group;
-}
 
 /*  The first; false: there is none. */
 static bool s_exceeded(const planner_t *self, exceeded_t *out)
 {
-    const size_t count = rules_by_tasks(self->job) ? self->job->task_count : DIJOB_TASK;
-    for (size_t i = 0; i < count; i++) {
-        *out = s_group(self, i);
-        if (out->want > out->share)
+    for (size_t i = 0; dijob_front.group_at(self->job, i, &out->of); i++) {
+        out->share = kueue_share(&self->view->admission, out->of.name);
+        out->least = self->job->tasks_shape ? -1 : self->job->least[i];
+        if (out->of.wanted > out->share)
             return true;
     }
     return false;
@@ -77,11 +61,11 @@ static char *s_limit_text(const exceeded_t *group, const char *queue, bool enoug
     if (!enough)
         return tt_sprintf("%s: %lld replicas are wanted, and queue %s has admitted %lld; they are made after "
                           "spec.suspend was true for a moment, when the job has waited anew",
-            group->name, (long long)group->want, queue, (long long)group->share);
+            group->of.name, (long long)group->of.wanted, queue, (long long)group->share);
     return tt_sprintf(
         "%s: queue %s has admitted %lld of %lld replicas, and minReplicas is %lld; to ask for all of them "
         "again, let the job wait anew: spec.suspend true for a moment",
-        group->name, queue, (long long)group->share, (long long)group->want, (long long)group->least);
+        group->of.name, queue, (long long)group->share, (long long)group->of.wanted, (long long)group->least);
 }
 
 /*  A quota that is reserved cannot grow: who wants more of it has to wait anew, and that is the user's to decide. Fewer that are
