@@ -409,30 +409,18 @@ const void *cache_service(const kind_t *self, const char *namespace_, const char
     return service;
 }
 
-size_t cache_job_count(const cache_t *self)
+cache_counts_t cache_count(const cache_t *self)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < self->kind_count; i++)
-        count += kube_store_count(self->kinds[i].jobs);
-    return count;
-}
-
-size_t cache_pod_count(const cache_t *self)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < self->kind_count; i++)
-        for (size_t k = 0; k < self->kinds[i].shape_count; k++)
-            count += kube_store_count(self->kinds[i].shapes[k].pods);
-    return count;
-}
-
-size_t cache_service_count(const cache_t *self)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < self->kind_count; i++)
-        for (size_t k = 0; k < self->kinds[i].shape_count; k++)
-            count += kube_store_count(self->kinds[i].shapes[k].services);
-    return count;
+    cache_counts_t counts = {0};
+    for (size_t i = 0; i < self->kind_count; i++) {
+        const kind_t *kind = &self->kinds[i];
+        counts.jobs += kube_store_count(kind->jobs);
+        for (size_t k = 0; k < kind->shape_count; k++) {
+            counts.pods += kube_store_count(kind->shapes[k].pods);
+            counts.services += kube_store_count(kind->shapes[k].services);
+        }
+    }
+    return counts;
 }
 
 static bool s_is_at(const kube_store_t *store, const char *job_uid, const char *ip)

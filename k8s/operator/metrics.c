@@ -77,11 +77,12 @@ static void s_watches(tt_buf_t *out, const cache_t *cache)
 
 void metrics_write(tt_buf_t *out, const operator_t *op)
 {
+    const cache_counts_t known = cache_count(op->cache);
     s_gauge(out, "leader", "gauge", "1 where this replica looks after the jobs", operator_leads(op));
     s_gauge(out, "synced", "gauge", "1 when everything is known", cache_synced(op->cache));
-    s_gauge(out, "jobs", "gauge", "jobs known", (double)cache_job_count(op->cache));
-    s_gauge(out, "pods", "gauge", "pods known", (double)cache_pod_count(op->cache));
-    s_gauge(out, "services", "gauge", "services known", (double)cache_service_count(op->cache));
+    s_gauge(out, "jobs", "gauge", "jobs known", (double)known.jobs);
+    s_gauge(out, "pods", "gauge", "pods known", (double)known.pods);
+    s_gauge(out, "services", "gauge", "services known", (double)known.services);
     s_gauge(out, "template_bytes", "gauge", "bytes of jobs kept whole", (double)op->cache->texts);
     s_phases(out, op->cache);
     s_ends(out, op->counters.ends);

@@ -114,9 +114,9 @@ static void s_on_lease(void *ctx, bool held)
 static void s_on_synced(void *ctx)
 {
     operator_t *self = ctx;
-    log_info("synced: %zu jobs, %zu pods, %zu services, %lld ms after the start", cache_job_count(self->cache),
-        cache_pod_count(self->cache), cache_service_count(self->cache),
-        (long long)(tt_now_ms(tt_reactor_clock(self->loop)) - self->started_ms));
+    const cache_counts_t known = cache_count(self->cache);
+    log_info("synced: %zu jobs, %zu pods, %zu services, %lld ms after the start", known.jobs, known.pods,
+        known.services, (long long)(tt_now_ms(tt_reactor_clock(self->loop)) - self->started_ms));
     if (self->opts.own_pod && !cache_own(self->cache)) {
         log_error("pod %s/%s is not known as the coordinator of DIJob %s: it needs the labels dijob-name=%s, "
                   "replica-type=coordinator and controller-name=di-operator",

@@ -105,9 +105,10 @@ job_t *cache_job_by_uid(const kind_t *self, const char *uid);
 const void *cache_pod(const kind_t *self, const char *namespace_, const char *name);
 const void *cache_service(const kind_t *self, const char *namespace_, const char *name);
 /*  Of all kinds. */
-size_t cache_job_count(const cache_t *self);
-size_t cache_pod_count(const cache_t *self);
-size_t cache_service_count(const cache_t *self);
+typedef struct {
+    size_t jobs, pods, services;
+} cache_counts_t;
+cache_counts_t cache_count(const cache_t *self);
 /*  Is one of the job's pods at this address? That of a pod whose containers have ended may be another's by now. */
 bool cache_is_at(const kind_t *self, const char *job_uid, const char *ip);
 /*  Pods of a job, in the order of their making. Returns how many; *out is the caller's, what it points to is the store's. */

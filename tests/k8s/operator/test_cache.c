@@ -109,7 +109,7 @@ static void s_make_pod(two_t *self, const char *label)
 
 static bool s_have_pods(void *ctx)
 {
-    return cache_pod_count(((two_t *)ctx)->cache) == 2;
+    return cache_count(((two_t *)ctx)->cache).pods == 2;
 }
 
 static void test_jobs_of_one_name_and_two_kinds_are_two(void **state)
@@ -120,7 +120,7 @@ static void test_jobs_of_one_name_and_two_kinds_are_two(void **state)
     s_make(self, DIJOBS);
     s_make(self, OTHERS);
     world_until(&self->world, s_have_both, self, 1);
-    assert_int_equal(cache_job_count(self->cache), 2);
+    assert_int_equal(cache_count(self->cache).jobs, 2);
     assert_string_not_equal(
         cache_job(&self->cache->kinds[0], "n", "j")->meta.uid, cache_job(&self->cache->kinds[1], "n", "j")->meta.uid);
     assert_ptr_equal(cache_kind_named(self->cache, "other/n/j", 5), &self->cache->kinds[1]);
