@@ -17,11 +17,15 @@ def submit(server, *args):
     assert done.returncode == 0, (done, server.said())
 
 
-def same_bits(folder):
-    shutil.copy(EXAMPLE, folder)
+def make_key(folder):
     key = folder / "key"
     key.write_text(subprocess.run([TUTTI, "key"], capture_output=True, text=True, check=True).stdout)
     key.chmod(0o600)
+
+
+def same_bits(folder):
+    shutil.copy(EXAMPLE, folder)
+    make_key(folder)
     shutil.copy(EXAMPLE.parents[3] / "configs/cartpole-ppo.yaml", folder / "job.yaml")
     server = Server(folder, "master", TUTTI=TUTTI, TUTTI_CONFIG="job.yaml")
     submit(server, "--strategy", "AllReduce", "--worker-num", 2, "--task", "ring")
@@ -39,4 +43,14 @@ def same_bits(folder):
             assert "leaving: finished" in log or "asked to end: finished" in log, (name, member, log)
 
 
-main([same_bits])
+def lacking(folder):
+    """No such config: the others do not wait for a coordinator that ended, and what it said is the task's reason."""
+    shutil.copy(EXAMPLE, folder)
+    make_key(folder)
+    server = Server(folder, "master", TUTTI=TUTTI, TUTTI_CONFIG="there-is-none")
+    done = subprocess.run([TUTTI, "submit", "--master", server.url, "--wait", "--worker-num", "2"], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 66 and "worker-0: exit code 66: tutti coordinator: no file 'there-is-none'" in done.stderr, (done, server.said())
+    assert server.end() == 0
+
+
+main([same_bits, lacking])

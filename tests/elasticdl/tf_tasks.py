@@ -12,7 +12,7 @@ from rig import TUTTI, Server, main
 sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
 import pythons
 import transcript
-from tf_programs import ALL_REDUCE
+from tf_programs import ALL_REDUCE, PARAMETER_SERVER
 
 s_page = transcript.Transcript("transcript-elasticdl-local.md", "A task of ElasticDL's on one machine, with TensorFlow", """\
 The commands of [elasticdl.md](elasticdl.md#a-first-task) with a program that trains, and what they print, written down by
@@ -34,34 +34,6 @@ data = tf.data.Dataset.from_tensor_slices((x, 3 * x + 1)).batch(batch)
 model.fit(data, epochs=25, verbose=0)
 w, b = model.get_weights()
 print("fitted %.3f %.3f" % (w[0, 0], b[0]), flush=True)
-"""
-
-PARAMETER_SERVER = """
-import json, os
-import numpy as np
-import tensorflow.compat.v1 as tf
-tf.disable_eager_execution()
-config = json.loads(os.environ["TF_CONFIG"])
-kind, index = config["task"]["type"], config["task"]["index"]
-server = tf.train.Server(tf.train.ClusterSpec(config["cluster"]), job_name=kind, task_index=index)
-if kind == "ps":
-    print("serving", flush=True)
-    server.join()
-workers = int(os.environ["NUM_WORKERS"])
-with tf.device(tf.train.replica_device_setter(cluster=config["cluster"], worker_device=f"/job:worker/task:{index}")):
-    x = np.random.RandomState(index).rand(64, 1).astype(np.float32)
-    w, b = tf.get_variable("w", [1, 1]), tf.get_variable("b", [1])
-    steps = tf.train.get_or_create_global_step()
-    loss = tf.reduce_mean((tf.matmul(x, w) + b - (3 * x + 1)) ** 2)
-    train = tf.train.GradientDescentOptimizer(0.3).minimize(loss, global_step=steps)
-assert "/job:ps" in w.device, w.device
-# without the filter a session waits for every worker, also for one that is done and gone
-alone = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
-with tf.train.MonitoredTrainingSession(server.target, is_chief=index == 0, config=alone,
-                                       hooks=[tf.train.StopAtStepHook(last_step=400 * workers)]) as session:
-    while not session.should_stop():
-        fitted = session.run([train, loss, w, b])
-print("fitted %.2f %.2f" % (fitted[2][0, 0], fitted[3][0]), flush=True)
 """
 
 

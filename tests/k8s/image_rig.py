@@ -72,6 +72,15 @@ def load(k8s, *options, name=None):
     k8s.load_image(path, name or "docker.io/library/" + ":".join(os.path.basename(path).removesuffix(".oci.tar").rsplit("-", 1)))
 
 
+def files_of_plain(work):
+    """{path in it: that file here} of the plain image, for one that is made on it; unpacked into the folder."""
+    root = os.path.join(work, "root")
+    for layer in read(shared(), work)[2]:
+        with tarfile.open(layer) as archive:
+            archive.extractall(root)
+    return {os.path.relpath(os.path.join(folder, name), root): os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names}
+
+
 def need_venv():
     """Else the test counts as skipped."""
     if not os.path.exists(os.path.join(VENV, ".complete")):

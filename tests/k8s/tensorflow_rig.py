@@ -25,8 +25,9 @@ def folders():
     return {**python_rig.folders(python), "/opt/venv": venv}
 
 
-def make(k8s, files=None):
-    """files: {path in the image: its bytes}."""
+def make(k8s, files=None, image=IMAGE):
+    """files: {path in the image: its bytes}. The name of what was made."""
     if not THERE:
         raise cluster.Skipped("build/venv-tf is not there; tools/test-venv makes it")
-    k8s.make_image(IMAGE, {**images.busybox_files(), **python_rig.files(SETTINGS), **(files or {})}, user="1000:1000")
+    k8s.make_image(image, {**images.busybox_files(), **python_rig.files(SETTINGS), **(files or {})}, user="1000:1000")
+    return image

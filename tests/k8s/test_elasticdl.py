@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """ElasticDL's tasks in pods: the sample's master with the rights that it gives and no others, asked by the original's request and by
 `tutti submit`. Members meet by the names in TF_CONFIG; ends, exit codes and logs come back, and nothing is left. The agent is brought into an
-image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on; a pod template brings cards. TensorFlow itself trains in two
-pods, where build/venv-tf has it."""
+image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on; a pod template brings cards. TensorFlow itself trains in
+pods by either strategy, where build/venv-tf has it, and Tutti's own roles do, to the weights of `tutti run`."""
 
 import json
 import os
@@ -22,6 +22,7 @@ SOURCE = os.environ["TT_SOURCE_DIR"]
 sys.path += [os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests/elasticdl")]
 import image_rig  # noqa: E402
 import images  # noqa: E402
+import python_rig  # noqa: E402
 import tensorflow_rig  # noqa: E402
 import tf_programs  # noqa: E402
 import transcript_rig  # noqa: E402
@@ -257,12 +258,58 @@ def test_cards(k8s, master):
     k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
 
 
-TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_cards, test_tensorflow)
+def test_tensorflow_servers(k8s, master):
+    """The other strategy: two workers move variables that a parameter server keeps, and the task ends with them, though it would serve for ever."""
+    image = tensorflow_rig.make(k8s, {"exec.py": tf_programs.PARAMETER_SERVER.encode()}, "docker.io/local/tensorflow-servers:1")
+    code, _, error = master.submit("--strategy", "ParameterServer", "--ps-num", "1", "--worker-num", "2", "--image", image, "--task", "moves", "--wait",
+                                   timeout=300)
+    logs = {name: master.log("moves", name) for name in ("ps-0", "worker-0", "worker-1")}
+    check(code == 0 and "serving\n" in logs["ps-0"], (code, error, logs))
+    for i in range(2):
+        (w, b), = re.findall(r"^fitted (\S+) (\S+)$", logs[f"worker-{i}"], re.M) or [(0, 0)]
+        check(abs(float(w) - 3) < 0.2 and abs(float(b) - 1) < 0.2, logs)
+    await_nothing_left(k8s, "moves")
+
+
+ROLES = "docker.io/local/roles:1"
+FINISHED = {"ps": "leaving: finished", "worker": "asked to end: finished"}
+
+
+def make_roles(k8s, folder):
+    """An image of a task whose program is Tutti: ours, a Python, the example as it is, and the key, which its user reads by its group."""
+    with open(os.path.join(folder, "key"), "w", encoding="utf-8") as file:
+        file.write(subprocess.run([TUTTI, "key"], capture_output=True, text=True, check=True).stdout)
+    os.chmod(file.name, 0o440)
+    k8s.make_image(ROLES, {**image_rig.files_of_plain(folder), **images.busybox_files(), **python_rig.files(), "key": file.name, "runs": ("dir", 0o1777),
+                           "exec.py": os.path.join(SOURCE, "docs/examples/elasticdl/exec.py")}, user="65532:0")
+
+
+def test_roles(k8s, master):
+    """docs/examples/elasticdl/exec.py in pods: coordinator, learners, collectors and aggregators, the same weights by either strategy and by `tutti run`."""
+    with tempfile.TemporaryDirectory(prefix="tt-elasticdl-") as folder:
+        make_roles(k8s, folder)
+        alone = subprocess.run([TUTTI, "run", "cartpole-ppo", "--run-dir", os.path.join(folder, "run"), "--output", "json"], capture_output=True, text=True,
+                               timeout=240, check=True, env={**os.environ, "XDG_STATE_HOME": folder})
+    weights = json.loads(alone.stdout)["weights_sha256"]
+    for name, servers, options in (("ring", 0, []), ("sums", 2, ["--strategy", "ParameterServer", "--ps-num", "2"])):
+        code, _, error = master.submit(*options, "--worker-num", "2", "--image", ROLES, "--task", name, "--wait", timeout=300)
+        members = [("ps", i) for i in range(servers)] + [("worker", i) for i in range(2)]
+        logs = {f"{kind}-{i}": master.log(name, f"{kind}-{i}") for kind, i in members}
+        check(code == 0, (code, error, logs))
+        results = [json.loads(line) for line in logs["worker-0"].splitlines() if line.startswith("{")]
+        check([result["weights_sha256"] for result in results] == [weights], (weights, logs))
+        for kind, i in members:
+            check(FINISHED[kind] in logs[f"{kind}-{i}"], (kind, i, logs))
+        await_nothing_left(k8s, name)
+
+
+TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_cards, test_tensorflow, test_tensorflow_servers,
+         test_roles)
 
 
 def main():
     skipped = False
-    with cluster.Cluster(full=True, folders=tensorflow_rig.folders()) as k8s:
+    with cluster.Cluster(full=True, folders={**python_rig.folders(), **tensorflow_rig.folders()}) as k8s:
         master = Master(k8s)
         for test in (test for test in TESTS if not sys.argv[1:] or test.__name__ in sys.argv[1:]):
             begun = time.monotonic()

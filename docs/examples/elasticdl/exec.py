@@ -14,10 +14,13 @@ workers, servers = int(os.environ["NUM_WORKERS"]), len(cluster.get("ps", []))
 aggregators = servers or (1 if workers > 1 else 0)
 tutti = os.environ.get("TUTTI", "tutti")
 first = "tcp://" + cluster["worker"][0]
+host, port = cluster["worker"][0].rsplit(":", 1)
+# A pod has a name there, which only others can use: it listens at every address of its own.
+listen = first if host.startswith("127.") else f"tcp://*:{port}"
 key = os.path.abspath("key")
 
 coordinator = [tutti, "coordinator", "--config", os.environ.get("TUTTI_CONFIG", "cartpole-ppo"), "--run", f"runs/elasticdl-{os.getpid()}",
-               "--key", key, "--set", f"coordinator.listen={first}", "--set", f"learner.replicas={workers}",
+               "--key", key, "--set", f"coordinator.listen={listen}", "--set", f"learner.replicas={workers}",
                "--set", f"collector.replicas={workers}", "--set", f"aggregator.replicas={aggregators}"]
 
 
@@ -31,7 +34,22 @@ if task["type"] == "worker" and task["index"] == 0:
     if aggregators and not servers:
         commands.append(role("aggregator"))
 
-processes = [subprocess.Popen(command) for command in commands]
-signal.signal(signal.SIGTERM, lambda *_: [process.terminate() for process in processes])
-codes = [process.wait() for process in processes]
-sys.exit(next((code for code in codes if code), 0) & 0xFF)
+processes = {process.pid: process for process in map(subprocess.Popen, commands)}
+
+
+def end(*_):
+    for process in processes.values():
+        process.terminate()
+
+
+# Who fails says with which code this ends, and the others are ended: they would wait for it.
+signal.signal(signal.SIGTERM, end)
+code = 0
+while processes:
+    pid, status = os.wait()
+    processes.pop(pid)
+    failed = os.waitstatus_to_exitcode(status) & 0xFF
+    if failed and not code:
+        code = failed
+        end()
+sys.exit(code)
