@@ -57,7 +57,7 @@ void parts_mount_curve(json_t *pod, const json_t *job, bool old)
     const bool plain = old || !*uid || strcmp(manager, "coordinator") == 0;
     char *name = s_name(parts_job_name(job), uid, plain);
     if (!plain)
-        parts_annotate(pod, "tutti/curve", name);
+        parts_annotate(pod, PARTS_OWN "curve", name);
     json_t *volumes =
         json_pack("[{s:s, s:{s:s, s:i}}]", "name", VOLUME, "secret", "secretName", name, "defaultMode", MODE);
     parts_volumes(spec, volumes);

@@ -69,7 +69,7 @@ static const char *s_owner_pod(const dijob_pod_t *self, const json_t *metadata, 
         return parts_text(labels, "diengine/task-name", *task ? task : NULL);
     if (self->role != DIJOB_DDP_LEARNER)
         return NULL;
-    const char *noted = parts_text(json_object_get(metadata, "annotations"), "tutti/aggregator", NULL);
+    const char *noted = parts_text(json_object_get(metadata, "annotations"), PARTS_OWN "aggregator", NULL);
     if (noted)
         return noted;
     const json_t *owner = parts_named(json_object_get(metadata, "ownerReferences"), "kind", "Pod");
@@ -105,14 +105,14 @@ static void s_fill(dijob_pod_t *self, const json_t *object, scratch_t *scratch)
     const json_t *metadata = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
     const json_t *labels = json_object_get(metadata, "labels"), *notes = json_object_get(metadata, "annotations");
     self->owner_pod = entry_borrow(s_owner_pod(self, metadata, labels, scratch->task));
-    self->replaces = entry_borrow(parts_text(notes, "tutti/replaces", NULL));
-    self->asked = entry_borrow(parts_text(notes, "tutti/resources", NULL));
-    self->backoff_s = s_small(notes, "tutti/backoff");
-    self->failures = s_small(notes, "tutti/failures");
-    self->own_curve = parts_text(notes, "tutti/curve", NULL) != NULL;
+    self->replaces = entry_borrow(parts_text(notes, PARTS_OWN "replaces", NULL));
+    self->asked = entry_borrow(parts_text(notes, PARTS_OWN "resources", NULL));
+    self->backoff_s = s_small(notes, PARTS_OWN "backoff");
+    self->failures = s_small(notes, PARTS_OWN "failures");
+    self->own_curve = parts_text(notes, PARTS_OWN "curve", NULL) != NULL;
     self->rank = entry_number(notes, "diengine/rank");
     self->task_rank = entry_number(notes, "diengine/task-rank");
-    const int32_t reschedules = entry_number(notes, "tutti/reschedules");
+    const int32_t reschedules = entry_number(notes, PARTS_OWN "reschedules");
     self->reschedules = reschedules > 0 ? reschedules : 0;
     self->ddp_master = strcmp(parts_text(labels, "ddp-learner-type", ""), "ddp-learner-master") == 0;
     self->port = (uint16_t)parts_port(spec, (dijob_role_t)self->role, self->owner_pod);

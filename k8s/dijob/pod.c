@@ -21,7 +21,7 @@ static void s_annotate_asked(json_t *pod, const dijob_resources_t *asked)
     char *parts = tt_strdup(text);
     dijob_resources_t again;
     if (dijob_asked(&again, parts) && (again.cpus || again.memory || again.gpus))
-        parts_annotate(pod, "tutti/resources", text);
+        parts_annotate(pod, PARTS_OWN "resources", text);
     free(parts);
     free(text);
 }
@@ -44,11 +44,11 @@ void parts_replaces(json_t *pod, const dijob_pod_want_t *want)
 {
     s_annotate_asked(pod, &want->resources);
     if (want->replaces)
-        parts_annotate(pod, "tutti/replaces", want->replaces);
+        parts_annotate(pod, PARTS_OWN "replaces", want->replaces);
     if (want->backoff_s > 0)
-        parts_annotate_int(pod, "tutti/backoff", want->backoff_s);
+        parts_annotate_int(pod, PARTS_OWN "backoff", want->backoff_s);
     if (want->failures > 0)
-        parts_annotate_int(pod, "tutti/failures", want->failures);
+        parts_annotate_int(pod, PARTS_OWN "failures", want->failures);
 }
 
 void parts_volumes(json_t *spec, const json_t *volumes)
@@ -111,7 +111,7 @@ static void s_owners(json_t *pod, const json_t *job, const dijob_pod_want_t *wan
 {
     json_t *owners = json_pack("[o]", parts_owner(job, false));
     if (want->aggregator)
-        parts_annotate(pod, "tutti/aggregator", want->aggregator);
+        parts_annotate(pod, PARTS_OWN "aggregator", want->aggregator);
     if (want->aggregator && want->aggregator_uid)
         json_array_append_new(owners, json_pack("{s:s, s:s, s:s, s:s}", "apiVersion", "v1", "kind", "Pod", "name",
                                           want->aggregator, "uid", want->aggregator_uid));

@@ -146,7 +146,7 @@ static void s_metadata(json_t *pod, const json_t *job, const json_t *tasks, cons
     parts_annotate(pod, "diengine/node", node);
     parts_replaces(pod, want);
     if (want->reschedules > 0)
-        parts_annotate_int(pod, "tutti/reschedules", want->reschedules);
+        parts_annotate_int(pod, PARTS_OWN "reschedules", want->reschedules);
     json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", json_pack("[o]", parts_owner(job, true)));
 }
 

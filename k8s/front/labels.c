@@ -19,6 +19,7 @@ void parts_recommend(json_t *labels, const char *kind, const char *job, const ch
     s_put(labels, PREFIX "name", kind);
     s_put(labels, PREFIX "instance", job);
     s_put(labels, PREFIX "component", component);
+    s_put(labels, PREFIX "version", TT_VERSION); /* of who made it: what is there already keeps its own */
     s_put(labels, PREFIX "part-of", "tutti");
     s_put(labels, PREFIX "managed-by", "tutti-operator");
 }

@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include "k8s/api/store.h"
 
+/*  Before the name of each annotation of ours: PARTS_OWN "restarts". */
+#define PARTS_OWN "tutti/"
+
 enum { NAME_MAX_CHARS = 253, PARTS_WORDS = 2049 /* a kubelet takes no more of a log */ };
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------ */
@@ -74,7 +77,8 @@ const char *parts_without_pod(const json_t *event, const char *kind, const char 
 /*  Of each container the end of its log is to stand in its status when it fails, unless the template says otherwise. */
 void parts_last_words(json_t *containers);
 
-/*  labels.c: app.kubernetes.io/name (the kind), instance (the job), component (role or task; "" = none), part-of and managed-by. */
+/*  labels.c: app.kubernetes.io/name (the kind), instance (the job), component (role or task; "" = none), version (Tutti's),
+ *  part-of and managed-by. */
 void parts_recommend(json_t *labels, const char *kind, const char *job, const char *component);
 /*  template.c: metadata and spec from a template, nothing of a role yet. Labels and annotations only are taken of its metadata. */
 json_t *parts_pod_from(const json_t *job, const json_t *template_, const char *name);

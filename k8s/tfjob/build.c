@@ -107,7 +107,7 @@ tt_status_t tfjob_build_pod(
     free(name);
     json_decref(template_);
     s_labels(parts_labels(pod), job, place);
-    parts_annotate_int(pod, "tutti/restarts", place->restarts);
+    parts_annotate_int(pod, PARTS_OWN "restarts", place->restarts);
     json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", json_pack("[o]", s_owner(job)));
     json_object_set_new(spec, "restartPolicy", json_string(s_policy(type->restart)));
     if (job->old.there) {

@@ -169,7 +169,7 @@ static void s_spec(tfjob_t *self, const json_t *object, const json_t *spec)
     s_run_policy(self, spec);
     self->all_workers = spec_word(&self->invalid, spec, "spec", "successPolicy", policies, TT_COUNT(policies)) == 1;
     self->dynamic = spec_flag(&self->invalid, spec, "spec", "enableDynamicWorker");
-    self->old_sparse = strcmp(parts_text(notes, "tutti/sparse-cluster-key", ""), "sparseCluster") == 0;
+    self->old_sparse = strcmp(parts_text(notes, PARTS_OWN "sparse-cluster-key", ""), "sparseCluster") == 0;
 }
 
 static bool s_is_on(const json_t *status, tfjob_phase_t phase)

@@ -77,7 +77,7 @@ static void s_fill(tfjob_pod_t *self, const json_t *object, const tfjob_generati
 {
     const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
     const json_t *status = json_object_get(object, "status"), *statuses = json_object_get(status, "containerStatuses");
-    const int32_t restarts = entry_number(json_object_get(metadata, "annotations"), "tutti/restarts");
+    const int32_t restarts = entry_number(json_object_get(metadata, "annotations"), PARTS_OWN "restarts");
     s_place(labels, by, &self->type, &self->index, &self->labels);
     self->restarts = restarts > 0 ? restarts : 0;
     self->port = s_port(json_object_get(object, "spec"));

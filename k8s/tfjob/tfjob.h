@@ -28,7 +28,7 @@
 #define TFJOB_BETWEEN    "tf-"
 #define TFJOB_CONTROLLER "tfjob-controller"
 /*  Of pods of v1alpha1: "chief" or "other". No label, for those are a template's as well. */
-#define TFJOB_OLD_NOTE "tutti/v1alpha1"
+#define TFJOB_OLD_NOTE PARTS_OWN "v1alpha1"
 
 enum {
     TFJOB_PORT_NUMBER = 2222,

@@ -31,7 +31,8 @@ static json_t *s_make(const cluster_rules_t *rules, const char *task, bool gpu, 
 
 #define LABELS                                                                                                      \
     "'tutti-tasks':'abc','tutti-job':'3','app.kubernetes.io/name':'task','app.kubernetes.io/instance':'user.me.x'," \
-    "'app.kubernetes.io/component':'job','app.kubernetes.io/part-of':'tutti','app.kubernetes.io/"                   \
+    "'app.kubernetes.io/component':'job','app.kubernetes.io/version':'" TT_VERSION                                  \
+    "','app.kubernetes.io/part-of':'tutti','app.kubernetes.io/"                                                     \
     "managed-by':'tutti-task'"
 
 static void test_a_job(void **state)

@@ -237,7 +237,8 @@ static void test_recommended_labels_give_way(void **state)
     json_decref(pod);
     json_t *some = json_object();
     parts_recommend(some, "dijob", "a-job-of-another-operator-whose-schema-lets-names-of-any-length-in", "");
-    assert_json(some, "{'app.kubernetes.io/name':'dijob','app.kubernetes.io/part-of':'tutti',"
+    assert_json(some, "{'app.kubernetes.io/name':'dijob','app.kubernetes.io/version':'" TT_VERSION
+                      "','app.kubernetes.io/part-of':'tutti',"
                       "'app.kubernetes.io/managed-by':'tutti-operator'}");
 }
 

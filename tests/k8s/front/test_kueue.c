@@ -108,7 +108,8 @@ static void test_it_is_the_jobs(void **state)
     assert_json(json_incref(json_object_get(workload, "metadata")),
         "{'name':'dijob-j-4f2a1','namespace':'n','labels':{'app.kubernetes.io/name':'dijob','app.kubernetes.io/"
         "instance':"
-        "'j','app.kubernetes.io/part-of':'tutti','app.kubernetes.io/managed-by':'tutti-operator','kueue.x-k8s.io/"
+        "'j','app.kubernetes.io/version':'" TT_VERSION
+        "','app.kubernetes.io/part-of':'tutti','app.kubernetes.io/managed-by':'tutti-operator','kueue.x-k8s.io/"
         "job-uid'"
         ":'4f2a1b3c-0'},'ownerReferences':[{'apiVersion':'diengine.opendilab.org/v1alpha1','kind':'DIJob','name':'j',"
         "'uid':'4f2a1b3c-0','controller':true,'blockOwnerDeletion':true}]}");

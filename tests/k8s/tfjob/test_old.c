@@ -150,7 +150,8 @@ static void test_a_parameter_server_without_a_template(void **state)
     assert_json(json_incref(json_object_get(json_object_get(pod, "metadata"), "labels")),
         "{'group-name':'kubeflow.org','job-name':'mnist','replica-type':'ps','replica-index':'1','kubeflow.org':'',"
         "'job_type':'PS','runtime_id':'rtid','tf_job_name':'mnist','task_index':'1','app.kubernetes.io/name':'tfjob',"
-        "'app.kubernetes.io/instance':'mnist','app.kubernetes.io/component':'ps','app.kubernetes.io/part-of':'tutti',"
+        "'app.kubernetes.io/instance':'mnist','app.kubernetes.io/component':'ps','app.kubernetes.io/"
+        "version':'" TT_VERSION "','app.kubernetes.io/part-of':'tutti',"
         "'app.kubernetes.io/managed-by':'tutti-operator'}");
     assert_json(json_incref(json_object_get(pod, "spec")),
         "{'restartPolicy':'OnFailure','schedulerName':'other','volumes':[{'name':'ps-config-volume','configMap':{'name'"

@@ -110,7 +110,8 @@ static void test_a_pod_is_its_template_and_its_place(void **state)
         "'training.kubeflow.org/job-role':'master'"
         ","
         "'app.kubernetes.io/name':'tfjob','app.kubernetes.io/instance':'mnist','app.kubernetes.io/component':'worker',"
-        "'app.kubernetes.io/part-of':'tutti','app.kubernetes.io/managed-by':'tutti-operator'},'annotations':{'a':'b',"
+        "'app.kubernetes.io/version':'" TT_VERSION
+        "','app.kubernetes.io/part-of':'tutti','app.kubernetes.io/managed-by':'tutti-operator'},'annotations':{'a':'b',"
         "'tutti/restarts':'2'},'ownerReferences':[{'apiVersion':'kubeflow.org/v1','kind':'TFJob','name':'mnist','uid':"
         "'job-uid','controller':true,'blockOwnerDeletion':true}]},'spec':{'restartPolicy':'Never','nodeSelector':{'gpu'"
         ":"
@@ -156,7 +157,8 @@ static void test_a_service_has_the_name_and_the_labels_of_its_pod(void **state)
         "'training.kubeflow.org/job-role':'master'"
         ","
         "'app.kubernetes.io/name':'tfjob','app.kubernetes.io/instance':'J','app.kubernetes.io/component':'master',"
-        "'app.kubernetes.io/part-of':'tutti','app.kubernetes.io/managed-by':'tutti-operator'},'ownerReferences':[{"
+        "'app.kubernetes.io/version':'" TT_VERSION
+        "','app.kubernetes.io/part-of':'tutti','app.kubernetes.io/managed-by':'tutti-operator'},'ownerReferences':[{"
         "'apiVersion':'kubeflow.org/"
         "v1','kind':'TFJob','name':'J','uid':'u','controller':true,'blockOwnerDeletion':true}]},"
         "'spec':{'clusterIP':'None','publishNotReadyAddresses':true,'selector':{'group-name':'kubeflow.org','job-name':"
