@@ -13,8 +13,19 @@
 enum { BOARD_PORT = 6006, SPEC_MAX = 16 << 20, UID_PART = 8 };
 
 const char tfjob_old_script[] =
-    "# A parameter server: it keeps variables till somebody ends it.\n"
-    "import argparse\n"
+    "# A parameter server: it keeps variables till somebody ends it. SIGTERM is lost on a container's first process\n"
+    "# that does not ask for it, and a handler of Python's would never run while the server is waited for.\n"
+    "import argparse, os, signal, threading\n"
+    "\n"
+    "def end():\n"
+    "    signal.sigwait([signal.SIGTERM])\n"
+    "    os._exit(128 + signal.SIGTERM)\n"
+    "\n"
+    "if hasattr(signal, 'sigwait'):  # not in Python 2, as TensorFlow 1 may have it\n"
+    "    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # by every thread made from here on\n"
+    "    waits = threading.Thread(target=end)\n"
+    "    waits.daemon = True\n"
+    "    waits.start()\n"
     "import tensorflow as tf\n"
     "\n"
     "options = argparse.ArgumentParser()\n"

@@ -11,9 +11,11 @@ import python_rig
 import pythons
 
 THERE = pythons.find("venv-tf")
+BOARD = pythons.find("venv")  # TensorBoard, which does not come with TensorFlow any more, and reads its logs without it
 IMAGE = "docker.io/local/tensorflow:1"
 SETTINGS = ("PYTHONHOME=/opt/python PYTHONPATH=$(echo /opt/venv/lib/python3*/site-packages) TF_CPP_MIN_LOG_LEVEL=2 "
             "CUDA_VISIBLE_DEVICES=")
+BOARD_SETTINGS = "PYTHONHOME=/opt/python PYTHONPATH=$(echo /opt/board/lib/python3*/site-packages)"
 
 
 def folders():
@@ -22,7 +24,7 @@ def folders():
         return {}
     venv = os.path.realpath(THERE)
     python = os.path.dirname(os.path.dirname(os.path.realpath(os.path.join(venv, "bin/python3"))))
-    return {**python_rig.folders(python), "/opt/venv": venv}
+    return {**python_rig.folders(python), "/opt/venv": venv, **({"/opt/board": os.path.realpath(BOARD)} if BOARD else {})}
 
 
 def make(k8s, files=None, image=IMAGE):
@@ -31,3 +33,12 @@ def make(k8s, files=None, image=IMAGE):
         raise cluster.Skipped("build/venv-tf is not there; tools/test-venv makes it")
     k8s.make_image(image, {**images.busybox_files(), **python_rig.files(SETTINGS), **(files or {})}, user="1000:1000")
     return image
+
+
+def board():
+    """{path in the image: its bytes} of the program tensorboard, for make(). It starts another program, which finds its libraries by itself."""
+    if not BOARD:
+        raise cluster.Skipped("build/venv is not there; tools/test-venv makes it")
+    text = python_rig.files(BOARD_SETTINGS)["usr/bin/python"]
+    return {"usr/bin/tensorboard": text.replace(b'python3 "$@"', b'python3 -m tensorboard.main "$@"'),
+            "lib64": ("link", "/opt/lib"), "lib/x86_64-linux-gnu": ("link", "/opt/lib")}

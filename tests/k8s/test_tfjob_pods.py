@@ -1,9 +1,15 @@
 #!/usr/bin/env python3
 """TFJobs in real pods: they find each other by the names in TF_CONFIG, an exit code decides who comes again, and who serves is stopped.
-TensorFlow itself trains in them, where build/venv-tf has it."""
+TensorFlow itself trains and evaluates in them, in parameter servers without a template, too, and TensorBoard shows it, where build/venv-tf and
+build/venv have them."""
 
+import contextlib
+import json
 import os
+import re
+import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 import cluster
@@ -42,13 +48,13 @@ def s_create(k8s, name, replicas, **spec):
 
 
 def test_they_find_each_other(k8s):
-    """Two workers ask a parameter server and each other; when worker 0 is done the server is stopped."""
+    """Two workers ask a parameter server, an evaluator and each other; when worker 0 is done who serves is stopped."""
     with operator(k8s):
-        s_create(k8s, "meet", {"PS": (1, "Never", SERVE), "Worker": (2, "Never", ASK + "sleep 2")})
+        s_create(k8s, "meet", {"PS": (1, "Never", SERVE), "Evaluator": (1, "Never", SERVE), "Worker": (2, "Never", ASK + "sleep 2")})
         s_await(k8s, "meet", "Succeeded")
         text = k8s.kubectl("logs", "meet-worker-0").stdout
-        check({"met meet-ps-0", "met meet-worker-0", "met meet-worker-1"} <= set(text.split("\n")), text)
-        wait_for(lambda: "meet-ps-0" not in s_pods(k8s, "meet"), "the parameter server to be gone", DEADLINE)
+        check({f"met meet-{place}" for place in ("ps-0", "evaluator-0", "worker-0", "worker-1")} <= set(text.split("\n")), text)
+        wait_for(lambda: not {"meet-ps-0", "meet-evaluator-0"} & set(s_pods(k8s, "meet")), "who serves to be gone", DEADLINE)
         s_delete(k8s, "meet")
 
 
@@ -131,6 +137,148 @@ def test_tensorflow(k8s):
             s_delete(k8s, name)
 
 
+@contextlib.contextmanager
+def s_shared():
+    """A folder that every user may write into, here and in pods: (its path, the volume)."""
+    with tempfile.TemporaryDirectory(prefix="tt-shared-") as folder:
+        os.chmod(folder, 0o777)
+        yield folder, {"name": "shared", "hostPath": {"path": folder}}
+
+
+def s_python(program, volume=None):
+    """A template of it."""
+    container = {"name": "tensorflow", "image": tensorflow_rig.IMAGE, "command": ["python3", "-c", program]}
+    if not volume:
+        return {"spec": {"containers": [container]}}
+    return {"spec": {"containers": [{**container, "volumeMounts": [{"name": volume["name"], "mountPath": "/shared"}]}], "volumes": [volume]}}
+
+
+# The chief saves what it has trained and goes on to be there; the evaluator takes each checkpoint as it comes, till one is good.
+EVALUATED = """
+import os, time
+import numpy as np
+import tensorflow as tf
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+x = np.array([1, 2, 3], np.float32)
+if resolver.task_type == "evaluator":
+    slope = tf.Variable(0.0)
+    saved = tf.train.Checkpoint(slope=slope)
+    for path in tf.train.checkpoints_iterator("/shared", timeout=120):
+        saved.restore(path).assert_consumed()
+        loss = float(tf.reduce_mean((slope * x - 3 * x) ** 2))
+        print("evaluated %s: loss %.3f" % (os.path.basename(path), loss), flush=True)
+        if loss < 0.001:
+            raise SystemExit(0)
+    raise SystemExit("no checkpoint was good")
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    slope = tf.Variable(0.0)
+
+@tf.function
+def step():
+    def replica():
+        gradient = tf.reduce_mean(2 * (slope * x - 3 * x) * x)
+        slope.assign_sub(0.05 * tf.distribute.get_replica_context().all_reduce("mean", gradient))
+    strategy.run(replica)
+
+chief = resolver.task_type == "chief"
+manager = tf.train.CheckpointManager(tf.train.Checkpoint(slope=slope), "/shared" if chief else "/tmp/aside", max_to_keep=None)
+for _ in range(3):
+    manager.save()
+    for _ in range(20):
+        step()
+manager.save()
+while chief and not os.path.exists("/shared/go"):
+    time.sleep(0.1)
+"""
+
+
+def test_an_evaluator(k8s):
+    """It is no part of TensorFlow's cluster, and ends by itself while the others go on: it stays as it ended, and the job's end is the chief's."""
+    tensorflow_rig.make(k8s)
+    with operator(k8s), s_shared() as (folder, volume):
+        replicas = {kind: {"replicas": 1, "restartPolicy": "Never", "template": s_python(EVALUATED, volume)} for kind in ("Chief", "Worker", "Evaluator")}
+        k8s.api("POST", JOBS, {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "judged"}, "spec": {"tfReplicaSpecs": replicas}})
+        evaluator = lambda: s_pods(k8s, "judged").get("judged-evaluator-0", {}).get("status", {})
+        wait_for(lambda: evaluator().get("phase") == "Succeeded" or "Failed" in s_conditions(k8s, "judged"), lambda: f"the evaluator to end: {s_status(k8s, 'judged')}", 240)
+        said = {place: k8s.kubectl("logs", f"judged-{place}-0").stdout for place in ("evaluator", "chief", "worker")}
+        check(re.findall(r"^evaluated (ckpt-\d): loss (\S+)$", said["evaluator"], re.M)[-1:] == [("ckpt-4", "0.000")], said)
+        wait_for(lambda: s_status(k8s, "judged")["replicaStatuses"].get("Evaluator") == {"succeeded": 1}, lambda: s_status(k8s, "judged"), DEADLINE)
+        check([one["type"] for one in s_status(k8s, "judged")["conditions"]][-1] == "Running", s_status(k8s, "judged"))
+        with open(os.path.join(folder, "go"), "w", encoding="ascii"):
+            pass
+        s_await(k8s, "judged", "Succeeded")
+        check(s_status(k8s, "judged")["replicaStatuses"]["Evaluator"] == {"succeeded": 1}, s_status(k8s, "judged"))
+        check([one["restartCount"] for one in evaluator()["containerStatuses"]] == [0], evaluator())
+        s_delete(k8s, "judged")
+
+
+@contextlib.contextmanager
+def s_followed(k8s, job, place):
+    """The log of a pod that goes at the end of its job: a function that gives it then."""
+    name = wait_for(lambda: [name for name, pod in s_pods(k8s, job).items() if f"-{place}-" in name and pod["status"].get("phase") == "Running"],
+                    lambda: f"{job}'s {place} to run: {s_status(k8s, job)}", 240)[0]
+    process = k8s.exec_in([k8s.programs["kubectl"], "logs", "--follow", name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield lambda: process.communicate(timeout=60)[0]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_parameter_servers_without_a_template(k8s):
+    """The sample of v1alpha1 as it is: TensorFlow's own server, by a script from a ConfigMap, keeps the variables that the master trains, and
+    ends when it is told to, though it is its container's first process."""
+    tensorflow_rig.make(k8s)
+    with operator(k8s):
+        k8s.kubectl("create", "-f", "-", input=s_sample("v1alpha1", tensorflow_rig.IMAGE, "tensorflow/tensorflow:2.21.0"))
+        with s_followed(k8s, "example-job", "master") as said:
+            server = next(name for name in s_pods(k8s, "example-job") if name.endswith("-0") and "-ps-" in name)
+            path = f"/api/v1/namespaces/default/pods/{server}"
+            k8s.patch(path, {"metadata": {"finalizers": ["example.com/look"]}})  # it is there to be looked at when it has ended
+            s_await(k8s, "example-job", "Succeeded")
+            text = said()
+        check("variables at /job:ps/" in text and re.search(r"^slope (3\.00|2\.99)", text, re.M), text)
+        ended = wait_for(lambda: k8s.get(path)["status"]["containerStatuses"][0]["state"].get("terminated"), f"{server} to end", DEADLINE)
+        check(ended["exitCode"] == 143, ended)
+        k8s.patch(path, {"metadata": {"finalizers": None}})
+        wait_for(lambda: s_status(k8s, "example-job")["phase"] == "Done", lambda: f"its end: {s_status(k8s, 'example-job')}", DEADLINE)
+        s_delete(k8s, "example-job")
+
+
+LOGGED = """
+import tensorflow.compat.v1 as tf
+tf.disable_eager_execution()
+with tf.summary.FileWriter("/shared") as log:
+    for step in range(3):
+        log.add_summary(tf.Summary(value=[tf.Summary.Value(tag="slope", simple_value=step / 2)]), step)
+"""
+
+
+def test_tensorboard(k8s):
+    """Beside a job of v1alpha1: by its Service it shows what the master has written, also when that has ended; it goes with the job."""
+    tensorflow_rig.make(k8s, tensorflow_rig.board())
+    with operator(k8s), s_shared() as (_, volume):
+        k8s.api("POST", JOBS.replace("/v1/", "/v1alpha1/"), {
+            "apiVersion": "kubeflow.org/v1alpha1", "kind": "TFJob", "metadata": {"name": "shown"}, "spec": {
+                "RuntimeId": "b0rd", "tfImage": tensorflow_rig.IMAGE, "replicaSpecs": [{"template": s_python(LOGGED, volume)}],
+                "tensorboard": {"logDir": "/shared", "serviceType": "NodePort", "volumes": [volume],
+                                "volumeMounts": [{"name": volume["name"], "mountPath": "/shared", "readOnly": True}]}}})
+        path = "/api/v1/namespaces/default/services/shown-tensorboard-b0rd"
+        port = wait_for(lambda: k8s.find(path), "the Service", DEADLINE)["spec"]["ports"][0]["nodePort"]
+        wait_for(lambda: s_status(k8s, "shown").get("phase") == "Done", lambda: f"its end: {s_status(k8s, 'shown')}", 240)
+        check(s_status(k8s, "shown")["state"] == "Succeeded", s_status(k8s, "shown"))
+        asked = lambda where: wait_for(lambda: k8s.http(port, where), f"an answer to {where}")
+        wait_for(lambda: asked("/data/plugin/scalars/tags")[1].startswith(b'{".": {"slope"'), lambda: f"what was written: {asked('/data/plugin/scalars/tags')}")
+        points = json.loads(asked("/data/plugin/scalars/scalars?run=.&tag=slope")[1])
+        check([point[1:] for point in points] == [[0, 0.0], [1, 0.5], [2, 1.0]], points)
+        code, page = asked("/")
+        check(code == 200 and b"<title>TensorBoard</title>" in page, (code, page[:400]))
+        s_delete(k8s, "shown")
+        wait_for(lambda: not k8s.find(path), "the Service to go with the job", DEADLINE)
+        wait_for(lambda: not k8s.find("/apis/apps/v1/namespaces/default/deployments/shown-tensorboard-b0rd"), "the Deployment to go, too", DEADLINE)
+
+
 if __name__ == "__main__":
     cluster.main(test_they_find_each_other, test_killed_and_made_anew, test_the_kubelet_restarts, test_v1alpha1, test_the_first_sample, test_tensorflow,
-                 full=True, folders=tensorflow_rig.folders())
+                 test_an_evaluator, test_parameter_servers_without_a_template, test_tensorboard, full=True, folders=tensorflow_rig.folders())
