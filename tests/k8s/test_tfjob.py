@@ -258,6 +258,30 @@ def test_by_exit_code(k8s):
         s_delete(k8s, "codes")
 
 
+def test_all_workers(k8s):
+    """successPolicy AllWorkers: worker 0's success is not the job's, till each of them has it; one that fails has failed it."""
+    with operator(k8s):
+        for job, code in (("all", 0), ("but-one", 3)):
+            s_start(k8s, job, {"PS": s_replicas(), "Worker": s_replicas(3)}, "ps-0", "worker-0", "worker-1", "worker-2", successPolicy="AllWorkers")
+            for done in (1, 2):
+                s_move(k8s, f"{job}-worker-{done - 1}", "Succeeded")
+                counts = {"PS": {"active": 1}, "Worker": {"active": 3 - done, "succeeded": done}}
+                counted = lambda job=job: (s_last(k8s, job), s_status(k8s, job)["replicaStatuses"])
+                wait_for(lambda counted=counted, counts=counts: counted()[0] != "Running" or counted()[1] == counts, "that worker's end to be counted", DEADLINE)
+                check(counted() == ("Running", counts), s_status(k8s, job))
+            s_move(k8s, f"{job}-worker-2", "Failed" if code else "Succeeded", code)
+            s_await(k8s, job, "Failed" if code else "Succeeded")
+            s_await_pods(k8s, job, "worker-0", "worker-1", "worker-2")
+            s_delete(k8s, job)
+        for policy, taken in (("", True), ("ChiefOnly", False)):
+            try:
+                s_create(k8s, "words", {"Worker": s_replicas()}, successPolicy=policy, runPolicy={"suspend": True})
+                check(taken, f"taken: {policy}")
+                s_delete(k8s, "words")
+            except cluster.ApiError as error:
+                check(not taken and "Unsupported value" in str(error), f"{policy}: {error}")
+
+
 def test_every_clean_pod_policy(k8s):
     """In its old place and in the new one."""
     with operator(k8s):
@@ -502,7 +526,7 @@ def test_an_operator_that_is_killed_forgets_nothing(k8s):
 
 
 if __name__ == "__main__":
-    cluster.main(test_the_samples, test_from_created_to_succeeded, test_no_writes_in_steady_state, test_by_exit_code, test_every_clean_pod_policy,
-                 test_deadline_backoff_and_time_to_live, test_invalid_specs, test_suspended_scaled_and_both_kinds, test_v1alpha1,
+    cluster.main(test_the_samples, test_from_created_to_succeeded, test_no_writes_in_steady_state, test_by_exit_code, test_all_workers,
+                 test_every_clean_pod_policy, test_deadline_backoff_and_time_to_live, test_invalid_specs, test_suspended_scaled_and_both_kinds, test_v1alpha1,
                  test_what_comes_with_a_resource, test_an_operator_that_is_killed_forgets_nothing, test_the_public_examples,
                  controllers=True, audit=True)
