@@ -38,7 +38,8 @@ tt_status_t gang_pick(const gang_t **out, const char *name)
 
 char *gang_path(const gang_t *self, const char *namespace_, const char *name)
 {
-    return tt_sprintf("/apis/%s/%s/namespaces/%s/podgroups/%s", self->group, self->version, namespace_, name);
+    return tt_sprintf(
+        "/apis/%s/%s/namespaces/%s/podgroups%s%s", self->group, self->version, namespace_, *name ? "/" : "", name);
 }
 
 /* ---- what pods ask for ---------------------------------------------------------------------------------------------- */
@@ -99,6 +100,18 @@ static json_t *s_of_pod(const json_t *template_)
     return sum;
 }
 
+static void s_add_pods(json_t *sum, const json_t *template_, int64_t count)
+{
+    json_t *pod = s_of_pod(template_);
+    const char *name;
+    json_t *value;
+    json_object_foreach(pod, name, value)
+    {
+        s_add(sum, name, (double)count * json_number_value(value));
+    }
+    json_decref(pod);
+}
+
 /*  A quantity: whole where it is, else thousandths, rounded up. */
 static json_t *s_quantity(double amount)
 {
@@ -107,6 +120,22 @@ static json_t *s_quantity(double amount)
         return NULL;
     const long long whole = (long long)milli;
     return whole % 1000 ? json_sprintf("%lldm", whole) : json_sprintf("%lld", whole / 1000);
+}
+
+/*  Numbers as quantities. Takes sum. */
+static json_t *s_quantities(json_t *sum)
+{
+    json_t *all = json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach(sum, name, value)
+    {
+        json_t *quantity = json_number_value(value) > 0 ? s_quantity(json_number_value(value)) : NULL;
+        if (quantity)
+            json_object_set_new(all, name, quantity);
+    }
+    json_decref(sum);
+    return all;
 }
 
 /* ---- the group ------------------------------------------------------------------------------------------------------ */
@@ -142,14 +171,7 @@ static tt_status_t s_on_template(void *ctx, const front_template_t *template_)
     if (!template_of) /* a role that is not there may have a task's name */
         return TT_OK;
     const int64_t min = s_min_of(self, template_->who), count = min < self->left ? min : self->left;
-    json_t *pod = s_of_pod(template_of);
-    const char *name;
-    json_t *value;
-    json_object_foreach(pod, name, value)
-    {
-        s_add(self->sum, name, (double)count * json_number_value(value));
-    }
-    json_decref(pod);
+    s_add_pods(self->sum, template_of, count);
     self->left -= count;
     return TT_OK;
 }
@@ -159,18 +181,8 @@ static json_t *s_resources(
     const front_t *front, const void *job, const front_admission_t *admission, const json_t *whole, int64_t members)
 {
     sum_t sum = {.front = front, .job = job, .admission = admission, .left = members, .sum = json_object()};
-    json_t *all = json_object();
-    const char *name;
-    json_t *value;
     (void)front->templates(whole, s_on_template, &sum);
-    json_object_foreach(sum.sum, name, value)
-    {
-        json_t *quantity = json_number_value(value) > 0 ? s_quantity(json_number_value(value)) : NULL;
-        if (quantity)
-            json_object_set_new(all, name, quantity);
-    }
-    json_decref(sum.sum);
-    return all;
+    return s_quantities(sum.sum);
 }
 
 static int64_t s_members(const front_t *front, const void *job, const front_admission_t *admission)
@@ -203,6 +215,16 @@ static void s_time(json_t *spec, const json_t *policy)
         json_object_set_new(spec, "scheduleTimeoutSeconds", json_integer(seconds));
 }
 
+/*  Takes resources. */
+static json_t *s_spec_of(int64_t members, json_t *resources)
+{
+    json_t *spec = json_pack("{s:I}", "minMember", (json_int_t)members);
+    if (json_object_size(resources) > 0)
+        json_object_set(spec, "minResources", resources);
+    json_decref(resources);
+    return spec;
+}
+
 static json_t *s_spec(
     const gang_t *self, const front_t *front, const void *job, const front_admission_t *admission, const json_t *whole)
 {
@@ -215,15 +237,22 @@ static json_t *s_spec(
     json_t *resources = json_deep_copy(parts_object(policy, "minResources"));
     if (!resources)
         resources = s_resources(front, job, admission, whole, members);
-    json_t *spec = json_pack("{s:I}", "minMember", (json_int_t)members);
-    if (json_object_size(resources) > 0)
-        json_object_set(spec, "minResources", resources);
-    json_decref(resources);
+    json_t *spec = s_spec_of(members, resources);
     if (self->queues)
         s_queue(spec, policy, whole);
     if (self->times)
         s_time(spec, policy);
     return spec;
+}
+
+/*  Takes both. */
+static json_t *s_group(const gang_t *self, json_t *metadata, json_t *spec)
+{
+    char *api = tt_sprintf("%s/%s", self->group, self->version);
+    json_t *group =
+        json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", api, "kind", "PodGroup", "metadata", metadata, "spec", spec);
+    free(api);
+    return group;
 }
 
 json_t *gang_make(
@@ -235,15 +264,30 @@ json_t *gang_make(
         json_decref(labels);
         return NULL;
     }
-    char *api = tt_sprintf("%s/%s", self->group, self->version),
-         *of = tt_sprintf("%s/%s", front->group, front->version);
+    char *of = tt_sprintf("%s/%s", front->group, front->version);
     parts_recommend(labels, front->name, meta->name, "");
-    json_t *group = json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:[o]}, s:o}", "apiVersion", api, "kind", "PodGroup",
-        "metadata", "name", meta->name, "namespace", *meta->namespace_ ? meta->namespace_ : "default", "labels", labels,
-        "ownerReferences", parts_owner_of(of, front->kind, meta->name, meta->uid, true), "spec", spec);
-    free(api);
+    json_t *metadata = json_pack("{s:s, s:s, s:o, s:[o]}", "name", meta->name, "namespace",
+        *meta->namespace_ ? meta->namespace_ : "default", "labels", labels, "ownerReferences",
+        parts_owner_of(of, front->kind, meta->name, meta->uid, true));
     free(of);
-    return group;
+    return s_group(self, metadata, spec);
+}
+
+json_t *gang_of_parts(const gang_t *self, json_t *metadata, const gang_part_t *parts, size_t count)
+{
+    int64_t members = 0;
+    json_t *sum = json_object();
+    for (size_t i = 0; i < count; i++) {
+        members += parts[i].count;
+        s_add_pods(sum, parts[i].template_, parts[i].count);
+    }
+    json_t *spec = s_spec_of(members, s_quantities(sum));
+    for (size_t i = count; i-- > 0 && self->queues;) {
+        s_queue(spec, NULL, parts[i].template_);
+        s_text(spec, "priorityClassName",
+            parts_text(json_object_get(parts[i].template_, "spec"), "priorityClassName", ""));
+    }
+    return s_group(self, metadata, spec);
 }
 
 /* ---- its pods ------------------------------------------------------------------------------------------------------- */

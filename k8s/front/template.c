@@ -5,7 +5,9 @@
 
 static void s_put(json_t *pod, const char *where, const char *key, const char *value)
 {
-    json_t *map = json_object_get(json_object_get(pod, "metadata"), where);
+    json_t *metadata = json_object_get(pod, "metadata"), *map = json_object_get(metadata, where);
+    if (!map)
+        json_object_set_new(metadata, where, map = json_object());
     json_object_set_new(map, key, json_string(value));
 }
 
