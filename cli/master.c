@@ -12,6 +12,7 @@
 #include "common/base/mem.h"
 #include "common/base/signals.h"
 #include "controller/guard.h"
+#include "k8s/front/gang.h"
 
 enum { RUNS = 100000 };
 
@@ -32,6 +33,8 @@ const tt_option_t tt_opt_master[] = {
     {"agent-image", 0, "NAME",
         "on kubernetes: an image with tutti, from which pods get their agent; none: theirs has it (default: this "
         "pod's)"},
+    {"gang", 0, "SCHEDULER",
+        "on kubernetes: a PodGroup for each task: volcano, scheduler-plugins or none (default none)"},
     {"template", 0, "FILE",
         "on kubernetes: a PodTemplate with what else the pods get: cards, nodes, volumes (default: nothing)"},
     {0},
@@ -75,12 +78,14 @@ static void s_remove_run(const char *run_dir)
 
 static tt_status_t s_cluster(const tt_args_t *args, elasticdl_master_opts_t *opts, edl_kube_opts_t *cluster)
 {
-    static const char *const wanted[] = {"kubeconfig", "context", "namespace", "agent-image", "template"};
+    static const char *const wanted[] = {"kubeconfig", "context", "namespace", "agent-image", "gang", "template"};
     *cluster = (edl_kube_opts_t){.kube = {.path = tt_arg(args, "kubeconfig"),
                                      .context = tt_arg(args, "context"),
                                      .namespace_ = tt_arg(args, "namespace")},
         .agent_image = tt_arg(args, "agent-image"),
         .template_ = tt_arg(args, "template")};
+    if (gang_pick(&cluster->gang, tt_arg(args, "gang")) != TT_OK)
+        return tt_err_wrap(TT_USAGE, "--gang");
     const bool there = tt_arg_is(args, "on", "kubernetes");
     for (size_t i = 0; i < TT_COUNT(wanted) && !there; i++)
         if (tt_arg_given(args, wanted[i]))

@@ -16,6 +16,8 @@ typedef struct {
     /*  From which pods get their agent. NULL: the image of the pod that this master runs in; where it runs in none, or "none": the task's
      *  image has `tutti` in its PATH. */
     const char *agent_image;
+    const gang_t
+        *gang; /* by whom members are placed together or not at all (a PodGroup a task); NULL = each by itself */
     const char *template_; /* a file (elasticdl/template.h): what else pods get; NULL = nothing */
 } edl_kube_opts_t;
 
@@ -23,8 +25,7 @@ typedef struct {
  *  TT_NOT_FOUND, TT_CONFIG: the kubeconfig, the template; TT_UNAVAILABLE, TT_DENIED: the API server. */
 tt_status_t edl_kube_new(
     edl_place_t **self_p, const local_place_opts_t *opts, const edl_kube_opts_t *kube, tt_reactor_t *loop);
-/*  A task that is there, made so long ago; record: how it ended, NULL = it has not. */
-typedef void (*edl_found_fn)(
-    void *ctx, int id, const elasticdl_request_t *request, int64_t age_ms, const json_t *record);
-/*  Calls fn with every one of them, the lowest number first. */
+typedef void (*edl_found_fn)(void *ctx, const edl_past_t *past);
+/*  Calls fn with every task that is there, the lowest number first. A PodGroup whose task is nowhere (its master was killed before there was a set)
+ *  is deleted. */
 tt_status_t edl_kube_recover(edl_place_t *self, edl_found_fn fn, void *ctx);

@@ -6,6 +6,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "elasticdl/kube_parts.h"
+#include "k8s/front/gang.h"
 #include "common/base/base64.h"
 #include "k8s/front/object.h"
 #define TT_LOG_COMPONENT "master"
@@ -155,6 +156,7 @@ tt_status_t edl_kube_new(
     edl_place_t *base = &self->base;
     self->base = (edl_place_t){.ops = &edl_kube_ops, .stays = true, .images = true};
     self->loop = loop;
+    self->base.gang = kube->gang;
     const tt_status_t status = s_open(self, opts, kube);
     if (status != TT_OK)
         base->ops->destroy(&base);
@@ -178,28 +180,84 @@ static int64_t s_age_ms(int64_t made_s)
     return age_s > 0 ? age_s * 1000 : 0;
 }
 
-/*  Of one task: its sets, next to each other. */
-static size_t s_recover_one(edl_kube_t *self, const edl_found_t *found, size_t count, edl_found_fn fn, void *ctx)
+static void s_adopt(edl_kube_t *self, const edl_found_t *found, size_t count, bool over)
 {
     static const edl_task_limits_t none = {0};
-    const char *end = NULL;
     edl_task_t *task;
-    int64_t made_s = found->made_s;
-    size_t n = 0;
     edl_task_new(&task, found->id, &found->request, &none, 0);
-    for (; n < count && found[n].id == found->id; n++) {
+    edl_task_together(task, found->gang);
+    for (size_t n = 0; n < count; n++)
         if (strcmp(found[n].request.name, found->request.name) != 0)
             log_warn("two tasks have the number %d: %s is left alone", found->id, found[n].request.name);
         else if (!edl_sets_find(self->sets, found->id, found[n].type))
-            edl_sets_adopt(self->sets, task, &found[n]);
+            edl_sets_adopt(self->sets, task, &found[n], over);
+    edl_task_destroy(&task);
+}
+
+/*  Of one task: its sets, next to each other. */
+static size_t s_recover_one(edl_kube_t *self, const edl_found_t *found, size_t count, edl_found_fn fn, void *ctx)
+{
+    const char *end = NULL;
+    int64_t made_s = found->made_s;
+    size_t n = 0;
+    for (; n < count && found[n].id == found->id; n++) {
         end = end ? end : found[n].end;
         made_s = found[n].made_s < made_s ? found[n].made_s : made_s;
     }
-    edl_task_destroy(&task);
+    s_adopt(self, found, n, end != NULL);
     json_t *record = end ? json_loads(end, 0, NULL) : NULL;
-    fn(ctx, found->id, &found->request, s_age_ms(made_s), record);
+    fn(ctx, &(edl_past_t){.id = found->id,
+                .request = &found->request,
+                .gang = found->gang,
+                .age_ms = s_age_ms(made_s),
+                .record = record});
     json_decref(record);
     return n;
+}
+
+/*  Of a task that has sets they look after it. */
+static tt_status_t s_sweep_one(edl_kube_t *self, const json_t *group)
+{
+    const json_t *metadata = parts_object(group, "metadata"), *labels = parts_object(metadata, "labels");
+    const char *name = parts_text(metadata, "name", ""), *id = parts_text(labels, EDL_LABEL, "");
+    if (!*id || strcmp(parts_text(labels, "app", ""), name) != 0) /* none of a master's */
+        return TT_OK;
+    for (int type = 0; type < EDL_TYPES; type++)
+        if (edl_sets_find(self->sets, atoi(id), (elasticdl_type_t)type))
+            return TT_OK;
+    char *space = tt_query_escape(self->config->namespace_), *path = gang_path(self->base.gang, space, name);
+    json_t *answer = NULL;
+    const tt_status_t status = s_call(self, "DELETE", path, NULL, &answer);
+    log_info("PodGroup %s is of no task that is there: %s", name, status == TT_OK ? "it is deleted" : tt_err_text());
+    json_decref(answer);
+    free(path);
+    free(space);
+    return status == TT_NOT_FOUND ? TT_OK : status;
+}
+
+/*  Before a number can be given to another task. */
+static tt_status_t s_sweep(edl_kube_t *self)
+{
+    const gang_t *gang = self->base.gang;
+    char *space = tt_query_escape(self->config->namespace_), *all = gang_path(gang, space, "");
+    char *path = tt_sprintf("%s?labelSelector=" EDL_LABEL, all);
+    json_t *groups = NULL, *group;
+    size_t n;
+    tt_status_t status = s_call(self, "GET", path, NULL, &groups);
+    if (status == TT_NOT_FOUND)
+        status =
+            tt_err(TT_UNAVAILABLE, "this cluster has no PodGroups (%s/%s): --gang %s wants that scheduler and its CRDs",
+                gang->group, gang->version, gang->name);
+    json_array_foreach(parts_array(groups, "items"), n, group)
+    {
+        if (status == TT_OK)
+            status = s_sweep_one(self, group);
+    }
+    json_decref(groups);
+    free(path);
+    free(all);
+    free(space);
+    return status;
 }
 
 tt_status_t edl_kube_recover(edl_place_t *base, edl_found_fn fn, void *ctx)
@@ -220,5 +278,7 @@ tt_status_t edl_kube_recover(edl_place_t *base, edl_found_fn fn, void *ctx)
     for (n = 0; n < count;)
         n += s_recover_one(self, &found[n], count - n, fn, ctx);
     free(found);
-    return json_is_array(items) ? TT_OK : tt_err(TT_PROTOCOL, "the API server's list of StatefulSets is none");
+    if (!json_is_array(items))
+        return tt_err(TT_PROTOCOL, "the API server's list of StatefulSets is none");
+    return self->base.gang ? s_sweep(self) : TT_OK;
 }

@@ -250,11 +250,12 @@ static tt_status_t s_announce(const master_t *self)
     return TT_OK;
 }
 
-static void s_on_found(void *ctx, int id, const elasticdl_request_t *request, int64_t age_ms, const json_t *record)
+static void s_on_found(void *ctx, const edl_past_t *past)
 {
     master_t *self = ctx;
-    edl_tasks_adopt(self->tasks, id, request, age_ms, record);
-    log_info("task %s, id %d, was there%s", request->name, id, record ? " and has ended" : ", and goes on");
+    edl_tasks_adopt(self->tasks, past);
+    log_info("task %s, id %d, was there%s", past->request->name, past->id,
+        past->record ? " and has ended" : ", and goes on");
 }
 
 static tt_status_t s_open_place(master_t *self)

@@ -6,6 +6,7 @@
 #include "common/base/mem.h"
 #include "common/base/when.h"
 #include "common/base/words.h"
+#include "k8s/front/gang.h"
 #include "k8s/front/object.h"
 
 #define AGENT_DIR EDL_AGENT_DIR
@@ -35,17 +36,25 @@ static json_t *s_selector(const edl_task_t *task, elasticdl_type_t type)
     return json_pack("{s:s, s:s}", EDL_LABEL, id, "type", elasticdl_type_name(type));
 }
 
-static json_t *s_labels(const edl_task_t *task, elasticdl_type_t type)
+static json_t *s_task_labels(const edl_task_t *task)
 {
-    char app[EDL_TASK_FOLDER];
-    json_t *labels = s_selector(task, type);
+    char app[EDL_TASK_FOLDER], id[16];
     edl_task_folder(task, app);
+    snprintf(id, sizeof id, "%d", task->id);
+    json_t *labels = json_pack("{s:s}", EDL_LABEL, id);
     json_object_set_new(labels, "app", json_string(app));
     json_object_set_new(labels, "app.kubernetes.io/name", json_string("elasticdl"));
     json_object_set_new(labels, "app.kubernetes.io/instance", json_string(app));
-    json_object_set_new(labels, "app.kubernetes.io/component", json_string(elasticdl_type_name(type)));
     json_object_set_new(labels, "app.kubernetes.io/part-of", json_string("tutti"));
     json_object_set_new(labels, "app.kubernetes.io/managed-by", json_string("tutti-master"));
+    return labels;
+}
+
+static json_t *s_labels(const edl_task_t *task, elasticdl_type_t type)
+{
+    json_t *labels = s_task_labels(task);
+    json_object_set_new(labels, "type", json_string(elasticdl_type_name(type)));
+    json_object_set_new(labels, "app.kubernetes.io/component", json_string(elasticdl_type_name(type)));
     return labels;
 }
 
@@ -138,21 +147,56 @@ static void s_name(char out[EDL_SET_NAME], const edl_task_t *task, elasticdl_typ
     TT_CHECK(status == TT_OK); /* asked before a set is made */
 }
 
+static int s_count(const edl_task_t *task, elasticdl_type_t type)
+{
+    return type == ELASTICDL_PS ? task->request.ps : task->request.workers;
+}
+
+/*  Of a task whose members are placed together its pods say so. */
+static json_t *s_template(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type)
+{
+    char group[EDL_TASK_FOLDER];
+    json_t *out = json_pack("{s:{s:o}, s:o}", "metadata", "labels", s_labels(task, type), "spec", s_pod(self, task));
+    edl_template_merge(out, self->templates.of[type]);
+    edl_task_folder(task, group);
+    if (task->gang)
+        gang_dress(task->gang, out, group);
+    return out;
+}
+
 json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type)
 {
     char name[EDL_SET_NAME], query[ELASTICDL_QUERY];
-    const int count = type == ELASTICDL_PS ? task->request.ps : task->request.workers;
     s_name(name, task, type);
     elasticdl_request_write(query, &task->request);
     json_t *metadata = json_pack("{s:s, s:s, s:o, s:{s:s}}", "name", name, "namespace", self->namespace_, "labels",
         s_labels(task, type), "annotations", EDL_NOTE_REQUEST, query);
-    json_t *spec = json_pack("{s:i, s:s, s:s, s:{s:o}, s:{s:{s:o}, s:o}}", "replicas", count, "serviceName", name,
-        "podManagementPolicy", "Parallel", "selector", "matchLabels", s_selector(task, type), "template", "metadata",
-        "labels", s_labels(task, type), "spec", s_pod(self, task));
+    json_t *spec = json_pack("{s:i, s:s, s:s, s:{s:o}, s:o}", "replicas", s_count(task, type), "serviceName", name,
+        "podManagementPolicy", "Parallel", "selector", "matchLabels", s_selector(task, type), "template",
+        s_template(self, task, type));
     json_t *out = json_pack(
         "{s:s, s:s, s:o, s:o}", "apiVersion", "apps/v1", "kind", "StatefulSet", "metadata", metadata, "spec", spec);
     TT_CHECK(out != NULL);
-    edl_template_merge(json_object_get(spec, "template"), self->templates.of[type]);
+    if (task->gang)
+        parts_annotate(out, EDL_NOTE_GANG, task->gang->name);
+    return out;
+}
+
+json_t *edl_group(const edl_objects_t *self, const edl_task_t *task)
+{
+    char name[EDL_TASK_FOLDER];
+    gang_part_t parts[EDL_TYPES];
+    json_t *templates[EDL_TYPES];
+    edl_task_folder(task, name);
+    for (int type = 0; type < EDL_TYPES; type++) {
+        templates[type] = s_template(self, task, (elasticdl_type_t)type);
+        parts[type] = (gang_part_t){templates[type], s_count(task, (elasticdl_type_t)type)};
+    }
+    json_t *metadata =
+        json_pack("{s:s, s:s, s:o}", "name", name, "namespace", self->namespace_, "labels", s_task_labels(task));
+    json_t *out = gang_of_parts(task->gang, metadata, parts, EDL_TYPES);
+    for (int type = 0; type < EDL_TYPES; type++)
+        json_decref(templates[type]);
     return out;
 }
 
@@ -205,6 +249,8 @@ tt_status_t edl_set_read(edl_found_t *out, const json_t *object)
         return tt_err_wrap(TT_DATA, "StatefulSet %.80s: annotation " EDL_NOTE_REQUEST, name);
     if (edl_set_name(expected, out->request.name, out->type, out->id) != TT_OK || strcmp(expected, name) != 0)
         return tt_err(TT_DATA, "StatefulSet %.80s: its name is not that of its task", name);
+    if (gang_pick(&out->gang, parts_text(notes, EDL_NOTE_GANG, NULL)) != TT_OK)
+        return tt_err_wrap(TT_DATA, "StatefulSet %.80s: annotation " EDL_NOTE_GANG, name);
     if (!tt_when_read(&out->made_s, parts_text(metadata, "creationTimestamp", "")))
         return tt_err(TT_DATA, "StatefulSet %.80s: it has no time at which it was made", name);
     return TT_OK;

@@ -3,7 +3,8 @@
  *      <task>-<worker|ps>-<id>      of both; labels app=<task>-<id> and type=<worker|ps> as the original's, and tutti-elasticdl=<id>
  *      <set>-<ordinal>.<set>.<namespace>.svc:1234    where a member's program serves
  *
- *  The StatefulSet is the record of its task: annotations say the request, and how it ended.
+ *  The StatefulSet is the record of its task: annotations say the request, and how it ended. Where its members are placed together or not at
+ *  all, there is a PodGroup <task>-<id>, and an annotation says whose.
  *
  *  Threads: pure. */
 #pragma once
@@ -21,6 +22,7 @@ enum {
 #define EDL_SECRET       "tutti-master" /* "token" in it: what agents want to see */
 #define EDL_NOTE_REQUEST "tutti-elasticdl-request"
 #define EDL_NOTE_END     "tutti-elasticdl-end"
+#define EDL_NOTE_GANG    "tutti-elasticdl-gang" /* gang_t.name */
 
 /*  What is the same for all tasks of a master; strings are borrowed. */
 typedef struct {
@@ -36,6 +38,8 @@ tt_status_t edl_set_name(char out[EDL_SET_NAME], const char *task, elasticdl_typ
 /*  New references. */
 json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type);
 json_t *edl_service(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type);
+/*  The PodGroup of all members of a task that has one. */
+json_t *edl_group(const edl_objects_t *self, const edl_task_t *task);
 /*  The patch (merge) by which a set ends: no pods, and why. Takes record. */
 json_t *edl_set_end(json_t *record);
 /*  Where the program of a member of that set serves. */
@@ -47,6 +51,7 @@ typedef struct {
     int id;
     elasticdl_type_t type;
     elasticdl_request_t request;
+    const gang_t *gang; /* by whom its members are placed together; NULL */
     const char *end;
     int64_t made_s;
 } edl_found_t;

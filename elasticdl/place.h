@@ -36,8 +36,18 @@ struct edl_place {
     char token[TOKEN_SIZE];          /* what agents want to see                                                      */
     char address[ELASTICDL_ADDRESS]; /* of this master, for its members                                              */
     bool stays;                      /* members go on without their master, and it finds them again                  */
+    const gang_t *gang;              /* members of new tasks are placed together by this one; NULL = each by itself   */
     bool images;                     /* a member runs in an image, so a task has to name one                         */
 };
+
+/*  A task that was there before its master. */
+typedef struct {
+    int id;
+    const elasticdl_request_t *request;
+    const gang_t *gang;
+    int64_t age_ms;       /* since it was made                */
+    const json_t *record; /* how it ended; NULL = it has not  */
+} edl_past_t;
 
 /*  What a member's program has written; the caller closes it. TT_NOT_FOUND: nothing yet. */
 tt_status_t edl_place_log(const edl_place_t *self, const edl_task_t *task, const char *member, int *fd);

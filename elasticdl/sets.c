@@ -20,6 +20,8 @@ struct edl_sets {
     char *set_path, *service_path, *pod_path, *event_path; /* of the namespace */
     edl_set_t **sets;
     size_t count;
+    edl_group_t **groups; /* those that a set has */
+    size_t group_count;
     uint64_t look, events; /* requests under way */
     uint64_t looks;        /* lists of pods that were asked for */
     int64_t looked_ms;
@@ -46,9 +48,23 @@ void edl_sets_new(edl_sets_t **self_p, kube_client_t *client, const edl_objects_
     *self_p = self;
 }
 
+/*  When the last set has gone that had it. */
+static void s_drop_group(edl_sets_t *self, edl_group_t *group)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->sets[i]->group == group)
+            return;
+    while (self->groups[at] != group)
+        at++;
+    edl_group_destroy(&self->groups[at]);
+    self->groups[at] = self->groups[--self->group_count];
+}
+
 static void s_drop(edl_sets_t *self, size_t i)
 {
     edl_set_t *set = self->sets[i];
+    edl_group_t *group = set->group;
     kube_client_cancel(self->client, set->request);
     free(set->pods);
     free(set->create);
@@ -56,6 +72,8 @@ static void s_drop(edl_sets_t *self, size_t i)
     free(set->end);
     free(set);
     self->sets[i] = self->sets[--self->count];
+    if (group)
+        s_drop_group(self, group);
 }
 
 void edl_sets_destroy(edl_sets_t **self_p)
@@ -68,6 +86,7 @@ void edl_sets_destroy(edl_sets_t **self_p)
     while (self->count)
         s_drop(self, self->count - 1);
     free(self->sets);
+    free(self->groups);
     free(self->set_path);
     free(self->service_path);
     free(self->pod_path);
@@ -105,7 +124,20 @@ static char *s_text(json_t *object)
     return text;
 }
 
-static edl_set_t *s_new(edl_sets_t *self, const edl_task_t *task, elasticdl_type_t type)
+/*  Both sets of a task have one. */
+static edl_group_t *s_group(edl_sets_t *self, const edl_task_t *task, bool adopted)
+{
+    if (!task->gang)
+        return NULL;
+    for (size_t i = 0; i < self->group_count; i++)
+        if (self->groups[i]->task == task->id)
+            return self->groups[i];
+    self->groups = tt_realloc(self->groups, tt_mul(self->group_count + 1, sizeof *self->groups));
+    edl_group_new(&self->groups[self->group_count], self->client, self->clock, self->objects, task, adopted);
+    return self->groups[self->group_count++];
+}
+
+static edl_set_t *s_new(edl_sets_t *self, const edl_task_t *task, elasticdl_type_t type, bool adopted)
 {
     edl_set_t *set = tt_new0(sizeof *set);
     set->sets = self;
@@ -114,6 +146,8 @@ static edl_set_t *s_new(edl_sets_t *self, const edl_task_t *task, elasticdl_type
     set->count = type == ELASTICDL_PS ? task->request.ps : task->request.workers;
     set->pods = tt_array0((size_t)set->count, sizeof *set->pods);
     set->service = s_text(edl_service(self->objects, task, type));
+    set->group = s_group(self, task, adopted);
+    set->adopted = adopted;
     self->sets = tt_realloc(self->sets, tt_mul(self->count + 1, sizeof *self->sets));
     self->sets[self->count++] = set;
     return set;
@@ -123,19 +157,28 @@ tt_status_t edl_sets_add(edl_sets_t *self, const edl_task_t *task, elasticdl_typ
 {
     char name[EDL_SET_NAME];
     TT_TRY(edl_set_name(name, task->request.name, type, task->id));
-    edl_set_t *set = s_new(self, task, type);
+    edl_set_t *set = s_new(self, task, type, false);
     snprintf(set->name, sizeof set->name, "%s", name);
     set->create = s_text(edl_set(self->objects, task, type));
     *out = set;
     return TT_OK;
 }
 
-void edl_sets_adopt(edl_sets_t *self, const edl_task_t *task, const edl_found_t *found)
+void edl_sets_adopt(edl_sets_t *self, const edl_task_t *task, const edl_found_t *found, bool over)
 {
-    edl_set_t *set = s_new(self, task, found->type);
+    edl_set_t *set = s_new(self, task, found->type, true);
     const tt_status_t status = edl_set_name(set->name, task->request.name, found->type, task->id);
     TT_CHECK(status == TT_OK); /* it was read with this name */
-    set->adopted = true;
+    set->over = over;
+}
+
+/*  It was not asked for, and will not be: what has its name is somebody else's. */
+static void s_never(edl_set_t *set)
+{
+    set->foreign[STEP_CREATE] = true;
+    free(set->create);
+    free(set->service);
+    set->create = set->service = NULL;
 }
 
 void edl_set_finish(edl_set_t *set, json_t *record)
@@ -146,8 +189,8 @@ void edl_set_finish(edl_set_t *set, json_t *record)
     }
     set->ending = true;
     set->end = s_text(edl_set_end(record));
-    set->scaled = set->foreign[STEP_CREATE];
-    set->unserved = set->foreign[STEP_CREATE] || set->foreign[STEP_SERVE];
+    if (set->create && !set->request && !set->tried[STEP_CREATE])
+        s_never(set);
     set->sets->looked_ms = -LOOK_MS;
 }
 
@@ -158,15 +201,27 @@ void edl_set_remove(edl_set_t *set)
 
 /* ---- one request --------------------------------------------------------------------------------------------------------- */
 
-static step_t s_next(const edl_set_t *set)
+static step_t s_next_of_end(const edl_set_t *set)
 {
-    if (!set->ending)
-        return set->create ? STEP_CREATE : set->service ? STEP_SERVE : STEP_NONE;
+    if (set->foreign[STEP_CREATE])
+        return STEP_NONE;
     if (!set->scaled)
         return set->holds == 0 ? STEP_SCALE : STEP_NONE;
-    if (!set->unserved)
+    if (!set->unserved && !set->foreign[STEP_SERVE])
         return STEP_UNSERVE;
-    return set->remove && set->clear && !set->foreign[STEP_CREATE] ? STEP_REMOVE : STEP_NONE;
+    return set->remove && set->clear && (!set->group || set->group->gone) ? STEP_REMOVE : STEP_NONE;
+}
+
+/*  Its group first, and away before the set that says that there was one. */
+static step_t s_next(const edl_set_t *set)
+{
+    if (set->ending)
+        return s_next_of_end(set);
+    if (set->over) /* it is about to be told so */
+        return STEP_NONE;
+    if (set->group && set->group->create)
+        return STEP_NONE;
+    return set->create ? STEP_CREATE : set->service ? STEP_SERVE : STEP_NONE;
 }
 
 typedef struct {
@@ -214,8 +269,8 @@ static void s_done(edl_set_t *set)
     set->sets->looked_ms = -LOOK_MS;
 }
 
-/*  An object of that name that we did not ask for is somebody's: it is left alone. */
-static void s_refused(edl_set_t *set, const kube_reply_t *reply)
+/*  An object of that name that we did not ask for is somebody's: it is left alone. tried: it may have been made before. */
+static void s_refused(edl_set_t *set, const kube_reply_t *reply, bool tried)
 {
     char words[EDL_TASK_WAITS];
     const char *kind = s_rows[set->step].service ? "Service" : "StatefulSet";
@@ -227,7 +282,7 @@ static void s_refused(edl_set_t *set, const kube_reply_t *reply)
         set->again_ms = tt_now_ms(set->sets->clock) + AGAIN_MS;
         return;
     }
-    set->foreign[set->step] = reply->code == 409;
+    set->foreign[set->step] = reply->code == 409 || !tried;
     s_lose_all(set, words);
     s_done(set);
     free(set->service); /* without the set there is nothing to serve */
@@ -256,7 +311,7 @@ static void s_on_answer(void *ctx, const kube_reply_t *reply)
         return;
     }
     if (!s_is_late(reply)) {
-        s_refused(set, reply);
+        s_refused(set, reply, tried);
         return;
     }
     if (set->step <= STEP_SERVE)
@@ -320,7 +375,7 @@ static void s_missed(edl_sets_t *self, edl_set_t *set)
         if (set->pods[i].found && !set->pods[i].seen && !set->ending)
             s_lose(&set->pods[i], "its pod is gone: somebody deleted it, or its node");
     }
-    set->clear = set->ending && set->scaled && (set->foreign[STEP_CREATE] || (!any && self->looks > set->scaled_look));
+    set->clear = set->ending && (set->foreign[STEP_CREATE] || (set->scaled && !any && self->looks > set->scaled_look));
 }
 
 static void s_on_events(void *ctx, const kube_reply_t *reply)
@@ -394,8 +449,30 @@ static int64_t s_pace_ms(const edl_sets_t *self)
     return pace;
 }
 
+/* ---- groups ---------------------------------------------------------------------------------------------------------------- */
+
+static void s_turn_group(edl_sets_t *self, edl_group_t *group)
+{
+    group->wanted = false;
+    group->over = true;
+    for (size_t i = 0; i < self->count; i++) {
+        edl_set_t *set = self->sets[i];
+        if (set->group != group)
+            continue;
+        group->wanted |= !set->ending && !set->over;
+        group->over &= set->ending && set->clear;
+        if (set->create && group->lost[0]) {
+            s_lose_all(set, group->lost);
+            s_never(set);
+        }
+    }
+    edl_group_turn(group);
+}
+
 void edl_sets_turn(edl_sets_t *self)
 {
+    for (size_t i = 0; i < self->group_count; i++)
+        s_turn_group(self, self->groups[i]);
     for (size_t i = 0; i < self->count; i++)
         s_drive(self, self->sets[i]);
     const int64_t pace = s_pace_ms(self), now = tt_now_ms(self->clock);
@@ -411,6 +488,9 @@ int64_t edl_sets_due_ms(const edl_sets_t *self)
 {
     for (size_t i = 0; i < self->count; i++)
         if (!self->sets[i]->request && s_next(self->sets[i]) != STEP_NONE)
+            return LOOK_SOON_MS;
+    for (size_t i = 0; i < self->group_count; i++)
+        if (edl_group_waits(self->groups[i]))
             return LOOK_SOON_MS;
     return s_pace_ms(self);
 }

@@ -1,12 +1,11 @@
-/*  sets - the StatefulSets of a master's tasks, as the API server is asked for them and has them; their pods.
+/*  sets - the StatefulSets of a master's tasks, as the API server is asked for them and has them; their pods, and their tasks' PodGroups.
  *
  *  Each set has a list of what is to be asked for, and asks for the next when the one before is answered. Without an answer it asks again,
  *  and nothing is concluded. Pods are looked at by one list of all, often while a set begins or ends and seldom while it runs.
  *
  *  Threads: the loop's. */
 #pragma once
-#include "elasticdl/objects.h"
-#include "k8s/api/client.h"
+#include "elasticdl/group.h"
 
 typedef struct {
     bool made, found, gone; /* its task asked for it; was told where it is; was told that it is gone */
@@ -25,7 +24,8 @@ typedef struct {
     char name[EDL_SET_NAME];
     int count;
     edl_set_pod_t *pods;          /* by ordinal */
-    bool adopted;                 /* it was there before this master                        */
+    edl_group_t *group;           /* of its task; it comes first. NULL = none               */
+    bool adopted, over;           /* it was there before this master; and its task has ended  */
     bool ending;                  /* no pods are wanted any more                            */
     bool clear;                   /* ... and it was seen that there are none                */
     int holds;                    /* it is not scaled down before this is 0                 */
@@ -48,8 +48,8 @@ void edl_sets_destroy(edl_sets_t **self_p);
 edl_set_t *edl_sets_find(edl_sets_t *self, int task, elasticdl_type_t type);
 /*  It is asked for. TT_INVALID: its name. */
 tt_status_t edl_sets_add(edl_sets_t *self, const edl_task_t *task, elasticdl_type_t type, edl_set_t **out);
-/*  It is there; not over: its Service is asked for once more. */
-void edl_sets_adopt(edl_sets_t *self, const edl_task_t *task, const edl_found_t *found);
+/*  It is there; not over: its Service and its group are asked for once more. */
+void edl_sets_adopt(edl_sets_t *self, const edl_task_t *task, const edl_found_t *found, bool over);
 /*  No pods any more, when nobody holds it; another end is not asked for. Takes record. */
 void edl_set_finish(edl_set_t *set, json_t *record);
 /*  The set itself goes, too, when its pods have gone. It is freed then. */

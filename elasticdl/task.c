@@ -27,6 +27,11 @@ static const char *const s_members[] = {
     [MEMBER_ENDED] = "ended",
 };
 
+static const char *s_step(const edl_task_t *self)
+{
+    return self->gang && self->step == EDL_TASK_WORKERS ? "making members" : s_steps[self->step];
+}
+
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
 void edl_task_new(
@@ -44,6 +49,13 @@ void edl_task_new(
     for (int i = 0; i < self->count; i++)
         self->members[i].exit_code = -1;
     *self_p = self;
+}
+
+void edl_task_together(edl_task_t *self, const gang_t *gang)
+{
+    self->gang = gang;
+    if (gang)
+        self->step = EDL_TASK_WORKERS;
 }
 
 void edl_task_destroy(edl_task_t **self_p)
@@ -89,7 +101,7 @@ static member_state_t s_aim(const edl_task_t *self, int *from, int *to)
         *to = ps;
         return MEMBER_READY;
     case EDL_TASK_WORKERS:
-        *from = ps;
+        *from = self->gang ? 0 : ps;
         return MEMBER_READY;
     case EDL_TASK_CONFIG:
         return MEMBER_CONFIGURED;
@@ -137,7 +149,7 @@ static void s_late(edl_task_t *self, int64_t now_ms)
     const char *why = self->members[who].reason;
     char name[16], text[600];
     edl_task_member_name(self, who, name);
-    snprintf(text, sizeof text, "%s: %s for %d s, and it is not done%s%.400s", name, s_steps[self->step],
+    snprintf(text, sizeof text, "%s: %s for %d s, and it is not done%s%.400s", name, s_step(self),
         s_limit_ms(self) / 1000, why[0] ? ": " : "", why);
     edl_task_fail(self, text, now_ms);
 }
@@ -452,7 +464,7 @@ const char *edl_task_state(const edl_task_t *self)
     static const char *const outcomes[] = {"over", "succeeded", "failed", "deleted"};
     if (self->step < EDL_TASK_RUNNING)
         return "starting";
-    return self->step == EDL_TASK_OVER ? outcomes[self->outcome] : s_steps[self->step];
+    return self->step == EDL_TASK_OVER ? outcomes[self->outcome] : s_step(self);
 }
 
 void edl_task_folder(const edl_task_t *self, char out[EDL_TASK_FOLDER])
@@ -502,7 +514,7 @@ json_t *edl_task_status(const edl_task_t *self)
     json_object_set_new(out, "strategy", json_string(elasticdl_strategy_name(self->request.strategy)));
     json_object_set_new(out, "image", tt_json_text(self->request.image));
     json_object_set_new(out, "state", json_string(edl_task_state(self)));
-    json_object_set_new(out, "step", json_string(s_steps[self->step]));
+    json_object_set_new(out, "step", json_string(s_step(self)));
     json_object_set_new(out, "reason", self->reason[0] ? tt_json_text(self->reason) : json_null());
     json_object_set_new(out, "exit_code", self->failed_code ? json_integer(self->failed_code) : json_null());
     json_object_set_new(out, "members", members);

@@ -68,9 +68,12 @@ typedef struct {
     int poll_ms;   /* between two questions to who is not ready                          */
 } edl_task_limits_t;
 
+typedef struct gang gang_t; /* k8s/front/gang.h: who places members together */
+
 typedef struct {
     int id;
     elasticdl_request_t request;
+    const gang_t *gang;              /* all members are made at once, and placed together or not at all; NULL */
     const edl_task_limits_t *limits; /* borrowed */
     edl_task_step_t step;
     edl_task_outcome_t outcome;
@@ -98,6 +101,8 @@ typedef enum {
 /*  Takes nothing; limits are borrowed. */
 void edl_task_new(
     edl_task_t **self_p, int id, const elasticdl_request_t *request, const edl_task_limits_t *limits, int64_t now_ms);
+/*  Of a new task: no member is waited for before all are asked for, since none is placed before. NULL: nothing. */
+void edl_task_together(edl_task_t *self, const gang_t *gang);
 void edl_task_destroy(edl_task_t **self_p);
 
 /*  The next thing that is to be done, and of which member. EDL_TASK_MAKE, EDL_TASK_FIND: by the place; the three questions and EDL_TASK_WATCH

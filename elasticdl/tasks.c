@@ -152,24 +152,26 @@ tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *reque
         return tt_err(TT_INVALID, "img is missing: the image that the members of the task run");
     s_make_room(self);
     edl_task_new(out, self->next_id, request, self->limits, tt_now_ms(self->clock));
+    edl_task_together(*out, self->place->gang);
     s_add(self, *out);
     self->created++;
     return TT_OK;
 }
 
-void edl_tasks_adopt(
-    edl_tasks_t *self, int id, const elasticdl_request_t *request, int64_t age_ms, const json_t *record)
+void edl_tasks_adopt(edl_tasks_t *self, const edl_past_t *past)
 {
+    const json_t *record = past->record;
     edl_task_t *task;
     s_make_room(self);
-    if (self->count == ELASTICDL_TASKS_MAX || edl_tasks_find_id(self, id))
+    if (self->count == ELASTICDL_TASKS_MAX || edl_tasks_find_id(self, past->id))
         return;
-    edl_task_new(&task, id, request, self->limits, tt_now_ms(self->clock));
+    edl_task_new(&task, past->id, past->request, self->limits, tt_now_ms(self->clock));
+    edl_task_together(task, past->gang);
     task->adopted = true;
-    task->begun_ms -= age_ms;
+    task->begun_ms -= past->age_ms;
     const bool ended = record && edl_task_restore(task, record, tt_now_ms(self->clock)) == TT_OK;
     if (record && !ended)
-        log_warn("task %s, id %d: %s; it is taken as one that goes on", request->name, id, tt_err_text());
+        log_warn("task %s, id %d: %s; it is taken as one that goes on", past->request->name, past->id, tt_err_text());
     s_add(self, task);
     self->entries[self->count - 1].ended = ended;
 }

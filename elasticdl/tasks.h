@@ -14,9 +14,8 @@ void edl_tasks_destroy(edl_tasks_t **self_p);
 
 /*  TT_UNAVAILABLE: as many as there may be are not over. */
 tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *request, edl_task_t **out);
-/*  One that another master began so long ago; record: how it ended (edl_task_record), NULL = it goes on. Those of lower numbers come first. */
-void edl_tasks_adopt(
-    edl_tasks_t *self, int id, const elasticdl_request_t *request, int64_t age_ms, const json_t *record);
+/*  One that another master began. Those of lower numbers come first. */
+void edl_tasks_adopt(edl_tasks_t *self, const edl_past_t *past);
 /*  By number, or the newest of a name; NULL: there is none. Borrowed. */
 edl_task_t *edl_tasks_find_id(const edl_tasks_t *self, int id);
 edl_task_t *edl_tasks_find_name(const edl_tasks_t *self, const char *name);

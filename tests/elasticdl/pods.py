@@ -27,7 +27,7 @@ class Cluster:
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        self.secret, self.sets, self.services, self.pods, self.fails, self.asked = None, {}, {}, {}, {}, []
+        self.secret, self.sets, self.services, self.groups, self.pods, self.fails, self.asked = None, {}, {}, {}, {}, {}, []
         self.number = 0
         self.waits = None  # a status for all pods instead of theirs
         self.lock = threading.Lock()
@@ -80,7 +80,7 @@ class Cluster:
             return 200, {"items": []}
         if kind == "pods":
             return 200, {"items": [{**pod["object"], "status": self.waits or pod["object"]["status"]} for pod in self.pods.values()]}
-        return self.do_object(method, self.sets if kind == "statefulsets" else self.services, name, body)
+        return self.do_object(method, {"statefulsets": self.sets, "podgroups": self.groups}.get(kind, self.services), name, body)
 
     def do_secret(self, method, body):
         if method == "POST":
@@ -91,7 +91,7 @@ class Cluster:
 
     def do_object(self, method, objects, name, body):
         if method == "GET":
-            return 200, {"items": list(objects.values())}
+            return 200, {"items": [one for one in objects.values() if objects is not self.groups or one["metadata"].get("labels")]}
         if method == "POST":
             name = body["metadata"]["name"]
             if name in objects:
@@ -105,13 +105,22 @@ class Cluster:
             objects[name]["spec"]["replicas"] = body["spec"]["replicas"]
         found = objects.pop(name) if method == "DELETE" else objects[name]
         if objects is self.sets:
-            self.follow(name)
+            for other in {name, *self.sets}:
+                self.follow(other)
         return 200, found
+
+    def placed(self, name):
+        """As a gang scheduler has it: a set's pods have no place before there are enough of their group."""
+        group = s_group_of(self.sets[name])
+        if not group:
+            return True
+        sets = [one for one in self.sets.values() if s_group_of(one) == group]
+        return group in self.groups and sum(one["spec"]["replicas"] for one in sets) >= self.groups[group]["spec"]["minMember"]
 
     def follow(self, name):
         """As a StatefulSet's controller and a kubelet would."""
         wanted = self.sets[name]["spec"]["replicas"] if name in self.sets else 0
-        for i in range(wanted):
+        for i in range(wanted if wanted and self.placed(name) else 0):
             if f"{name}-{i}" not in self.pods:
                 self.begin(f"{name}-{i}")
         for pod in [pod for pod in self.pods if re.fullmatch(f"{name}-\\d+", pod) and int(pod.split("-")[-1]) >= wanted]:
@@ -142,6 +151,12 @@ class Cluster:
         with self.lock:
             for name in list(self.pods):
                 self.end(name)
+
+
+def s_group_of(a_set):
+    """The PodGroup of its pods, by either scheduler's way to say it."""
+    meta = a_set.get("spec", {}).get("template", {}).get("metadata", {})
+    return meta.get("annotations", {}).get("scheduling.k8s.io/group-name") or meta.get("labels", {}).get("scheduling.x-k8s.io/pod-group")
 
 
 def on_cluster(test):
@@ -228,11 +243,14 @@ def somebody_elses(folder, cluster):
     assert told["reason"] == "worker-0: the API server refuses StatefulSet job-worker-0: job-worker-0 already exists", told
     assert server.get("/delete?name=job") == (200, "OK")
     cluster.fails = {"POST statefulsets": [403]}
+    refused = {"metadata": {"name": "job-worker-1"}, "spec": {"replicas": 0}}
+    cluster.sets["job-worker-1"] = refused
     create(server, "job")
     told = await_state(server, "job", "failed")
     assert told["reason"] == "worker-0: the API server refuses StatefulSet job-worker-1: so says the test", told
     assert server.end() == 0
-    assert cluster.sets == {"job-worker-0": theirs, "odd": odd} and not cluster.services, (cluster.sets, cluster.services)
+    assert cluster.sets == {"job-worker-0": theirs, "odd": odd, "job-worker-1": refused} and not cluster.services, (cluster.sets, cluster.services)
+    assert refused == {"metadata": {"name": "job-worker-1"}, "spec": {"replicas": 0}}, refused
     assert theirs["spec"] == {"replicas": 0} and "annotations" not in theirs["metadata"], theirs
 
 
@@ -280,8 +298,10 @@ def another_master(folder, cluster):
     await_state(server, "job", "succeeded")
     assert begun(folder) == ["begun"] * 2, begun(folder)
     assert server.end() == 0
+    cluster.asked = []
     server = master(folder, cluster)
     told = await_state(server, "job", "succeeded")
+    assert "POST services" not in cluster.asked, "a task that has ended gets no Service"
     assert [member["exit_code"] for member in told["members"]] == [0, 0], told
     assert server.get("/delete?id=0") == (200, "OK")
     wait("its set to go", lambda: not cluster.sets)
@@ -317,6 +337,112 @@ def late_for_another_master(folder, cluster):
     assert server.end() == 0
 
 
+def s_together(folder, cluster, gang, scheduler):
+    """All members are asked for at once, since none is placed before; their group comes first, and goes when they have gone."""
+    cluster.fails = {"POST podgroups": [503, "lost"], "DELETE podgroups": [503, "lost"]}
+    server = master(folder, cluster, "--gang", gang)
+    assert server.get("/create?strategy=ParameterServer&n_worker=2&n_ps=1&img=i:1&name=job") == (200, "OK")
+    await_state(server, "job", "running")
+    (group, spec), = ((name, one["spec"]) for name, one in cluster.groups.items())
+    assert group == "job-0" and spec == {"minMember": 3}, cluster.groups
+    assert cluster.groups[group]["metadata"]["labels"]["tutti-elasticdl"] == "0", cluster.groups
+    for one in cluster.sets.values():
+        assert s_group_of(one) == group and one["spec"]["template"]["spec"]["schedulerName"] == scheduler, one
+    assert cluster.asked.index("POST podgroups") < cluster.asked.index("POST statefulsets") and not any(cluster.fails["POST podgroups"]), cluster.asked
+    (folder / "go").touch()
+    await_state(server, "job", "succeeded")
+    wait("the group to go", lambda: not cluster.groups and not any(cluster.fails.values()))
+    assert cluster.asked.index("DELETE podgroups") > max(i for i, asked in enumerate(cluster.asked) if asked == "PATCH statefulsets"), cluster.asked
+    assert server.get("/delete?name=job") == (200, "OK")
+    wait("its sets to go", lambda: not cluster.sets)
+    assert server.end() == 0
+
+
+@on_cluster
+def together_by_volcano(folder, cluster):
+    s_together(folder, cluster, "volcano", "volcano")
+
+
+@on_cluster
+def together_by_scheduler_plugins(folder, cluster):
+    s_together(folder, cluster, "scheduler-plugins", "scheduler-plugins-scheduler")
+
+
+@on_cluster
+def somebody_elses_group(folder, cluster):
+    """A PodGroup of that name that no master asked for is left alone, and nothing is made beside it; nor is a set touched that was never asked for."""
+    theirs, late = ({"metadata": {"name": name}, "spec": {"minMember": 9}} for name in ("job-0", "late-1"))
+    theirs_set = {"metadata": {"name": "late-worker-1"}, "spec": {"replicas": 0}}
+    cluster.groups, cluster.sets = {"job-0": theirs}, {"late-worker-1": theirs_set}
+    server = master(folder, cluster, "--gang", "volcano")
+    create(server, "job")
+    told = await_state(server, "job", "failed")
+    assert told["reason"] == "worker-0: the API server refuses PodGroup job-0: job-0 already exists", told
+    cluster.groups["late-1"] = late
+    cluster.fails = {"POST podgroups": [403]}
+    create(server, "late")
+    told = await_state(server, "late", "failed")
+    assert told["reason"] == "worker-0: the API server refuses PodGroup late-1: so says the test", told
+    cluster.fails = {"POST podgroups": [503] * 1000}
+    cluster.sets["gone-worker-2"] = dict(theirs_set)
+    create(server, "gone")
+    wait("it to be asked for", lambda: len(cluster.fails["POST podgroups"]) < 1000)
+    assert server.get("/delete?name=gone") == (200, "OK")
+    await_state(server, "gone", "deleted")
+    assert server.end() == 0
+    assert "POST statefulsets" not in cluster.asked and not cluster.services, cluster.asked
+    assert cluster.groups == {"job-0": theirs, "late-1": late}, cluster.groups
+    assert cluster.sets == {"late-worker-1": theirs_set, "gone-worker-2": theirs_set} and "annotations" not in theirs_set["metadata"], cluster.sets
+
+
+@on_cluster
+def a_group_for_another_master(folder, cluster):
+    """A group whose task is nowhere goes when a master comes; one whose task goes on stays, and goes with it, whatever that master makes groups by."""
+    cluster.fails = {"POST statefulsets": [503] * 1000}
+    server = master(folder, cluster, "--gang", "volcano")
+    create(server, "job", 2)
+    wait("the group", lambda: cluster.groups and "POST statefulsets" in cluster.asked)
+    assert server.end(signal.SIGKILL) != 0
+    cluster.fails = {}
+    server = master(folder, cluster, "--gang", "volcano")
+    assert not cluster.groups and "PodGroup job-0 is of no task that is there: it is deleted" in server.said(), (cluster.groups, server.said())
+    create(server, "job", 2)
+    await_state(server, "job", "running")
+    assert server.end(signal.SIGKILL) != 0
+    server = master(folder, cluster, "--gang", "volcano")
+    await_state(server, "job", "running")
+    assert list(cluster.groups) == ["job-0"], cluster.groups
+    assert server.end(signal.SIGKILL) != 0
+    server = master(folder, cluster)
+    cluster.fails = {"DELETE podgroups": [403]}
+    (folder / "go").touch()
+    await_state(server, "job", "succeeded")
+    wait("a word", lambda: "PodGroup job-0 stays, as the API server refuses to delete it: so says the test" in server.said())
+    assert server.end() == 0
+    cluster.asked = []
+    server = master(folder, cluster)
+    wait("the next master to delete it", lambda: not cluster.groups)
+    create(server, "alone")
+    await_state(server, "alone", "succeeded")
+    assert "POST podgroups" not in cluster.asked and not s_group_of(cluster.sets["alone-worker-1"]), cluster.asked
+    assert server.end() == 0
+
+
+@on_cluster
+def no_groups(folder, cluster):
+    """A cluster without them is said before anything is made; and what is no scheduler."""
+    cluster.fails = {"GET podgroups": [404]}
+    refused = [TUTTI, "master", "--run-dir", folder / "refused"]
+    kube = ["--on", "kubernetes", "--kubeconfig", cluster.config]
+    for more, code, words in (
+            ([*kube, "--gang", "volcano"], 69, "this cluster has no PodGroups (scheduling.volcano.sh/v1beta1): --gang volcano wants that scheduler"),
+            ([*kube, "--gang", "slurm"], 64, "'slurm' is no gang scheduler; there are: volcano, scheduler-plugins"),
+            (["--gang", "volcano"], 64, "--gang is for a master with --on kubernetes")):
+        done = subprocess.run([*refused, *more], capture_output=True, text=True, timeout=DEADLINE, check=False)
+        assert done.returncode == code and words in done.stderr, done
+    assert not (folder / "refused").exists()
+
+
 @on_cluster
 def a_template(folder, cluster):
     """What else pods get; a file that is wrong is said with its line before anything is made, and is for pods alone."""
@@ -342,4 +468,5 @@ def a_template(folder, cluster):
 
 
 if __name__ == "__main__":
-    main([answers_are_lost, parameter_servers_first, somebody_elses, lost, another_master, late_for_another_master, a_template])
+    main([answers_are_lost, parameter_servers_first, somebody_elses, lost, another_master, late_for_another_master, together_by_volcano,
+          together_by_scheduler_plugins, somebody_elses_group, a_group_for_another_master, no_groups, a_template])

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "elasticdl/objects.h"
+#include "k8s/front/gang.h"
 #include "tests/test.h"
 
 static const edl_objects_t s_objects = {
@@ -122,6 +123,50 @@ static void s_make(json_t *set)
     json_object_set_new(json_object_get(set, "metadata"), "creationTimestamp", json_string("2026-01-31T12:00:00Z"));
 }
 
+static const gang_t *s_gang(const char *name)
+{
+    const gang_t *gang;
+    assert_int_equal(gang_pick(&gang, name), TT_OK);
+    return gang;
+}
+
+/*  A group of all members, with what they ask for; their pods say that they are of it, and the set for the next master by whom. */
+static void test_a_group(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "apiVersion: v1\nkind: PodTemplate\nmetadata: {name: worker}\ntemplate:\n"
+        "  metadata: {annotations: {scheduling.volcano.sh/queue-name: rl}}\n"
+        "  spec: {priorityClassName: high, containers: [{name: agent, resources: {limits: {cpu: 2}}}]}\n";
+    edl_objects_t objects = s_objects;
+    edl_found_t found;
+    assert_int_equal(edl_templates_parse(&objects.templates, text, strlen(text), "t"), TT_OK);
+    edl_task_t *task = s_task("job");
+    edl_task_together(task, s_gang("volcano"));
+    json_t *group = edl_group(&objects, task), *set = edl_set(&objects, task, ELASTICDL_WORKER);
+    s_says(group, "metadata.name", "job-7");
+    s_says(group, "metadata.namespace", "lab");
+    s_says(group, "metadata.labels." EDL_LABEL, "7");
+    json_t *spec = json_pack("{s:i, s:{s:s}, s:s, s:s}", "minMember", 4, "minResources", "cpu", "6", "queue", "rl",
+        "priorityClassName", "high");
+    assert_true(json_equal(s_at(group, "spec"), spec));
+    const json_t *pods = s_at(set, "spec.template");
+    s_says(pods, "spec.schedulerName", "volcano");
+    assert_string_equal(
+        json_string_value(json_object_get(s_at(pods, "metadata.annotations"), "scheduling.k8s.io/group-name")),
+        "job-7");
+    s_make(set);
+    assert_int_equal(edl_set_read(&found, set), TT_OK);
+    assert_ptr_equal(found.gang, task->gang);
+    json_object_set_new((json_t *)s_at(set, "metadata.annotations"), EDL_NOTE_GANG, json_string("slurm"));
+    assert_int_equal(edl_set_read(&found, set), TT_DATA);
+    json_decref(spec);
+    json_decref(group);
+    json_decref(set);
+    edl_task_destroy(&task);
+    edl_templates_clear(&objects.templates);
+}
+
 /*  What a master made another one reads. */
 static void test_a_set_is_read(void **state)
 {
@@ -240,6 +285,7 @@ int main(void)
         cmocka_unit_test(test_an_image_with_an_agent),
         cmocka_unit_test(test_a_service),
         cmocka_unit_test(test_names_and_addresses),
+        cmocka_unit_test(test_a_group),
         cmocka_unit_test(test_a_set_is_read),
         cmocka_unit_test(test_an_end_is_read),
         cmocka_unit_test(test_pods),

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "elasticdl/task.h"
+#include "k8s/front/gang.h"
 #include "tests/test.h"
 
 static const edl_task_limits_t s_limits = {
@@ -114,6 +115,47 @@ static void test_succeeds(void **state)
     for (int i = 0; i < 3; i++)
         stage.task->members[i].asked = false; /* so that s_ends sees them asked */
     s_ends(&stage, "succeeded", "");
+}
+
+/*  No member is placed before all are asked for, so none is waited for before; programs are started in the same order as ever. */
+static void test_together(void **state)
+{
+    (void)state;
+    stage_t stage;
+    const gang_t *gang;
+    s_begin(&stage, 1, 1);
+    assert_int_equal(gang_pick(&gang, "volcano"), TT_OK);
+    edl_task_together(stage.task, gang);
+    s_wants(&stage, EDL_TASK_MAKE, 0);
+    s_wants(&stage, EDL_TASK_MAKE, 1);
+    json_t *status = edl_task_status(stage.task);
+    assert_string_equal(json_string_value(json_object_get(status, "step")), "making members");
+    json_decref(status);
+    s_ready(&stage, 0);
+    s_ready(&stage, 1);
+    for (int i = 0; i < 2; i++)
+        s_wants(&stage, EDL_TASK_SEND_CONFIG, i);
+    for (int i = 0; i < 2; i++)
+        s_heard(&stage, i, "OK");
+    s_wants(&stage, EDL_TASK_SEND_RUN, 0);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    edl_task_destroy(&stage.task);
+    s_begin(&stage, 1, 1);
+    edl_task_together(stage.task, gang);
+    s_wants(&stage, EDL_TASK_MAKE, 0);
+    s_wants(&stage, EDL_TASK_MAKE, 1);
+    edl_task_made(stage.task, 0, 100);
+    edl_task_made(stage.task, 1, 101);
+    s_wants(&stage, EDL_TASK_FIND, 0);
+    s_wants(&stage, EDL_TASK_FIND, 1);
+    edl_task_waits(stage.task, 0, "Unschedulable: 1/2 tasks in gang");
+    edl_task_found(stage.task, 0, NULL, "", stage.now);
+    edl_task_found(stage.task, 1, NULL, "", stage.now);
+    stage.now += s_limits.ready_ms;
+    int member;
+    assert_int_equal(edl_task_next(stage.task, &member, stage.now), EDL_TASK_END);
+    stage.task->members[member].asked = false;
+    s_ends(&stage, "failed", "ps-0: making members for 60 s, and it is not done: Unschedulable: 1/2 tasks in gang");
 }
 
 static void test_worker_fails(void **state)
@@ -420,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_succeeds),
+        cmocka_unit_test(test_together),
         cmocka_unit_test(test_worker_fails),
         cmocka_unit_test(test_parameter_server_ends),
         cmocka_unit_test(test_lost),

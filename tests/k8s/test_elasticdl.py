@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """ElasticDL's tasks in pods: the sample's master with the rights that it gives and no others, asked by the original's request and by
 `tutti submit`. Members meet by the names in TF_CONFIG; ends, exit codes and logs come back, and nothing is left. The agent is brought into an
-image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on; a pod template brings cards. TensorFlow itself trains in
-pods by either strategy, where build/venv-tf has it, and Tutti's own roles do, to the weights of `tutti run`."""
+image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on; a pod template brings cards; with PodGroups
+all members stand there before one is placed. TensorFlow itself trains in pods by either strategy, where build/venv-tf has it, and Tutti's own roles do, to
+the weights of `tutti run`."""
 
 import json
 import os
@@ -21,6 +22,7 @@ cluster.require(full=True)
 SOURCE = os.environ["TT_SOURCE_DIR"]
 sys.path += [os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests/elasticdl")]
 import image_rig  # noqa: E402
+import test_gang as gang  # noqa: E402
 import images  # noqa: E402
 import python_rig  # noqa: E402
 import tensorflow_rig  # noqa: E402
@@ -236,6 +238,35 @@ def small(folder):
     return os.path.join(folder, "elasticdl-gpu")
 
 
+def place(k8s, pod):
+    """As a scheduler would."""
+    name = pod["metadata"]["name"]
+    k8s.api("POST", f"/api/v1/namespaces/{SPACE}/pods/{name}/binding",
+            {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"apiVersion": "v1", "kind": "Node", "name": cluster.parts.NODE}})
+
+
+def test_together(k8s, master):
+    """The sample with PodGroups and the rights to them; this test is the gang's scheduler. Its number of members stand there together, none of
+    them placed; they meet as ever, and the group goes with the task."""
+    gang.s_serve(k8s, gang.VOLCANO)
+    groups = f"/apis/{'/'.join(gang.VOLCANO[:2])}/namespaces/{SPACE}/podgroups"
+    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl-gang"))
+    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+    master.submit("--strategy", "ParameterServer", "--ps-num", "1", "--worker-num", "2", "--image", IMAGE, "--task", "gathers")
+    waiting = wait_for(lambda: (lambda found: len(found) == 3 and found)(pods(k8s)), "three pods")
+    check(not any(pod["spec"].get("nodeName") for pod in waiting) and {pod["spec"]["schedulerName"] for pod in waiting} == {"volcano"}, waiting)
+    (group,) = k8s.get(groups)["items"]
+    check(group["spec"] == {"minMember": 3} and master.status("gathers")["step"] == "making members", (group, master.status("gathers")))
+    for pod in waiting:
+        place(k8s, pod)
+    master.await_state("gathers", "succeeded")
+    await_nothing_left(k8s, "gathers")
+    wait_for(lambda: not k8s.get(groups)["items"], "the group to go")
+    check(master.ask("/delete?name=gathers")[1] == "OK", "the answer")
+    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl"))
+    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+
+
 def test_cards(k8s, master):
     """A pod template: who asks for a card that no node has says so, and begins where one comes. Parameter servers get none."""
     with tempfile.TemporaryDirectory(prefix="tt-elasticdl-") as folder:
@@ -272,7 +303,6 @@ def test_tensorflow_servers(k8s, master):
 
 
 ROLES = "docker.io/local/roles:1"
-FINISHED = {"ps": "leaving: finished", "worker": "asked to end: finished"}
 
 
 def make_roles(k8s, folder):
@@ -299,12 +329,12 @@ def test_roles(k8s, master):
         results = [json.loads(line) for line in logs["worker-0"].splitlines() if line.startswith("{")]
         check([result["weights_sha256"] for result in results] == [weights], (weights, logs))
         for kind, i in members:
-            check(FINISHED[kind] in logs[f"{kind}-{i}"], (kind, i, logs))
+            check(re.search("(leaving|asked to end): finished", logs[f"{kind}-{i}"]), (kind, i, logs))
         await_nothing_left(k8s, name)
 
 
-TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_cards, test_tensorflow, test_tensorflow_servers,
-         test_roles)
+TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_together, test_cards, test_tensorflow,
+         test_tensorflow_servers, test_roles)
 
 
 def main():

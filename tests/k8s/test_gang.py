@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""PodGroups by `tutti operator --gang` against a real API server, for Volcano and for scheduler-plugins, whose schemas stand here as
-they document them; this test plays the kubelet."""
+"""PodGroups by `tutti operator --gang` and `tutti master --gang` against a real API server, for Volcano and for scheduler-plugins, whose
+schemas stand here as they document them; this test plays the kubelet."""
 
+import contextlib
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -11,7 +16,8 @@ from cluster import check, wait_for
 
 cluster.require()
 import test_tfjob as tf  # noqa: E402
-from test_operator import DEADLINE, JOBS as DIJOBS, Operator  # noqa: E402
+from cluster import guard  # noqa: E402
+from test_operator import DEADLINE, JOBS as DIJOBS, TUTTI, Operator  # noqa: E402
 
 s_resources = {"type": "object", "additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "string"}],
                                                            "x-kubernetes-int-or-string": True}}
@@ -73,9 +79,9 @@ def s_number(k8s, thing):
     return int(thing["metadata"]["resourceVersion"])
 
 
-def s_created(k8s, kind, name):
+def s_created(k8s, kind, name, agent="tutti-operator"):
     """Its place in the audit log: what was made first."""
-    for i, event in enumerate(k8s.audit(agent="tutti-operator", writes=True)):
+    for i, event in enumerate(k8s.audit(agent=agent, writes=True)):
         about = event["objectRef"]
         if about["resource"] == kind and about.get("name") == name and event["responseStatus"]["code"] in (200, 201):
             return i
@@ -248,7 +254,82 @@ def test_an_operator_that_comes_later_writes_nothing(k8s):
         tf.s_delete(k8s, job)
 
 
+@contextlib.contextmanager
+def s_master(k8s, gang):
+    """An ElasticDL master outside of the cluster: it is asked by path."""
+    with tempfile.TemporaryDirectory(prefix="tt-gang-") as folder:
+        run, log = f"{folder}/run", f"{folder}/log"
+        with open(log, "wb") as file:
+            process = k8s.exec_in([TUTTI, "master", "--on", "kubernetes", "--namespace", "default", "--agent-image", "t:1", "--run-dir", run,
+                                   "--listen", f"{guard.ADDRESS}:0", f"--gang={gang}"], stdout=file, stderr=file, stdin=subprocess.DEVNULL)
+
+        def said():
+            with open(log, encoding="utf-8") as file:
+                return file.read()
+
+        def serves():
+            check(process.poll() is None, f"the master ended: {said()}")
+            return os.path.exists(f"{run}/master.json")
+
+        def ask(path):
+            code, text = k8s.http(port, path)
+            return code, text.decode()
+        try:
+            wait_for(serves, "the master", DEADLINE)
+            with open(f"{run}/master.json", encoding="utf-8") as file:
+                port = int(json.load(file)["url"].rpartition(":")[2])
+            yield ask
+            process.terminate()
+            check(process.wait(60) == 0 and "Sanitizer" not in said(), said())
+        finally:
+            process.kill()
+            process.wait()
+
+
+def s_task_with(k8s, which, gang, scheduler):
+    """A task's members are made at once, parameter servers beside workers, after their group, which goes with the task. No agent answers here:
+    the pods are of nobody's node."""
+    s_serve(k8s, which)
+    label = "/api/v1/namespaces/default/pods?labelSelector=app%3Dservers-0"
+    with s_master(k8s, gang) as ask:
+        check(ask("/create?strategy=ParameterServer&n_worker=2&n_ps=1&img=i:1&name=servers") == (200, "OK"), "the answer")
+        pods = wait_for(lambda: (lambda found: len(found) == 3 and found)(k8s.get(label)["items"]), "three pods", DEADLINE)
+        check(k8s.get(s_groups(which, "servers-0"))["spec"] == {"minMember": 3}, k8s.get(s_groups(which, "servers-0")))
+        for pod in pods:
+            meta, component = pod["metadata"], pod["metadata"]["labels"]["type"]
+            told = (meta["labels"].get("scheduling.x-k8s.io/pod-group"), meta.get("annotations", {}).get("scheduling.k8s.io/group-name"))
+            check(told == ((None, "servers-0") if which is VOLCANO else ("servers-0", None)), meta)
+            check(meta.get("annotations", {}).get("volcano.sh/task-spec") == (component if which is VOLCANO else None), meta)
+            check(pod["spec"]["schedulerName"] == scheduler, pod["spec"])
+        check(ask("/delete?name=servers") == (200, "OK"), "the answer")
+        wait_for(lambda: json.loads(ask("/status?name=servers")[1])["state"] == "deleted", "the task to end", DEADLINE)
+        wait_for(lambda: not k8s.find(s_groups(which, "servers-0")), "the group to go", DEADLINE)
+        order = [s_created(k8s, "podgroups", "servers-0", "tutti-master")] + [
+            s_created(k8s, "statefulsets", name, "tutti-master") for name in ("servers-ps-0", "servers-worker-0")]
+        check(order[0] >= 0 and order[0] == min(order), f"what was made in which order: {order}")
+        wait_for(lambda: not k8s.find("/apis/apps/v1/namespaces/default/statefulsets/servers-worker-0"), "the set to go", DEADLINE)
+        # somebody else's of the name that the next task's would have
+        k8s.api("POST", s_groups(which), {"apiVersion": "/".join(which[:2]), "kind": "PodGroup", "metadata": {"name": "taken-1"},
+                                          "spec": {"minMember": 7}})
+        check(ask("/create?strategy=AllReduce&n_worker=1&n_ps=0&img=i:1&name=taken") == (200, "OK"), "the answer")
+        wait_for(lambda: json.loads(ask("/status?name=taken")[1])["state"] == "failed", "the task to fail", DEADLINE)
+        told = json.loads(ask("/status?name=taken")[1])["reason"]
+        check(told.startswith("worker-0: the API server refuses PodGroup taken-1: ") and "already exists" in told, told)
+        check(ask("/delete?name=taken") == (200, "OK"), "the answer")
+        check(k8s.get(s_groups(which, "taken-1"))["spec"]["minMember"] == 7, "another's group was touched")
+        check(not k8s.find("/apis/apps/v1/namespaces/default/statefulsets/taken-worker-1"), "a set without its group")
+    k8s.api("DELETE", s_groups(which, "taken-1"))
+
+
+def test_a_task_with_volcano(k8s):
+    s_task_with(k8s, VOLCANO, "volcano", "volcano")
+
+
+def test_a_task_with_scheduler_plugins(k8s):
+    s_task_with(k8s, PLUGINS, "scheduler-plugins", "scheduler-plugins-scheduler")
+
+
 if __name__ == "__main__":
     cluster.main(test_volcano, test_scheduler_plugins, test_what_a_scheduling_policy_says_counts, test_a_dijob,
                  test_a_cluster_without_pod_groups, test_a_name_that_another_has, test_an_operator_that_comes_later_writes_nothing,
-                 controllers=True, audit=True)
+                 test_a_task_with_volcano, test_a_task_with_scheduler_plugins, controllers=True, audit=True)
