@@ -44,13 +44,14 @@ def same_bits(folder):
 
 
 def lacking(folder):
-    """No such config: the others do not wait for a coordinator that ended, and what it said is the task's reason."""
+    """No such config: the others do not wait for a coordinator that ended, and it is the task's reason."""
     shutil.copy(EXAMPLE, folder)
     make_key(folder)
     server = Server(folder, "master", TUTTI=TUTTI, TUTTI_CONFIG="there-is-none")
     done = subprocess.run([TUTTI, "submit", "--master", server.url, "--wait", "--worker-num", "2"], capture_output=True, text=True, timeout=240)
-    assert done.returncode == 66 and "worker-0: exit code 66: tutti coordinator: no file 'there-is-none'" in done.stderr, (done, server.said())
+    assert done.returncode == 66 and "worker-0: exit code 66: tutti coordinator ended with 66, as it says above" in done.stderr, (done, server.said())
     assert server.end() == 0
+    assert "tutti coordinator: no file 'there-is-none'" in (server.run / "default-0/worker-0/outputs.log").read_text()
 
 
 main([same_bits, lacking])

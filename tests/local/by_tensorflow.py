@@ -40,7 +40,7 @@ print(json.dumps(read))
 s_page = transcript.Transcript("transcript-tfjob-local.md", "TFJobs on one machine, with TensorFlow", """\
 What [tfjob.md](tfjob.md#without-a-cluster) has for a machine without a cluster, on samples that train, and what it prints, written down by
 `tests/local/by_tensorflow.py --record docs/guide`. The `python3` of `PATH` is one with TensorFlow.""", [
-    (r"^\d\d:\d\d:\d\d .*(?:worker-\d|ps-0) +(?! |Running).*\n", ""), (r"^\d+ processes that cleanPodPolicy keeps .*\n", ""),  # whoever is not the last
+    (r"^\d\d:\d\d:\d\d .*(?:worker-\d|ps-0) +(?! |Running).*\n", ""), (r"^(?:\d\d:\d\d:\d\d +)?\d+ processes that cleanPodPolicy keeps .*\n", ""),  # whoever is not the last
     (r"^\d\d:\d\d:\d\d +", ""), (r"(?:^(?:multi|ps)-worker\S* .*\n)+", transcript.any_order)])
 ENV = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"}
 

@@ -42,14 +42,16 @@ def end(*_):
         process.terminate()
 
 
-# Who fails says with which code this ends, and the others are ended: they would wait for it.
+# Who fails first says with which code this ends, and the others are ended: they would wait for it. The last line is the task's reason.
 signal.signal(signal.SIGTERM, end)
-code = 0
+code, why = 0, ""
 while processes:
     pid, status = os.wait()
-    processes.pop(pid)
+    ended = processes.pop(pid)
     failed = os.waitstatus_to_exitcode(status) & 0xFF
     if failed and not code:
-        code = failed
+        code, why = failed, f"tutti {ended.args[1]} ended with {failed}, as it says above"
         end()
+if why:
+    print(why, flush=True)
 sys.exit(code)
