@@ -17,7 +17,7 @@ from tf_programs import ALL_REDUCE, PARAMETER_SERVER
 s_page = transcript.Transcript("transcript-elasticdl-local.md", "A task of ElasticDL's on one machine, with TensorFlow", """\
 The commands of [elasticdl.md](elasticdl.md#a-first-task) with a program that trains, and what they print, written down by
 `tests/elasticdl/tf_tasks.py --record docs/guide`. The master, `tutti master`, serves in a terminal of its own; its `python3` is one with TensorFlow.""", [
-    (r"^(?:making workers|running|ending)\n", "")])  # some are too short to be seen
+    (r"^(?:(?:making|starting) (?:parameter servers|workers)|configuring|running|ending)\n", "")])  # some are too short to be seen
 FIT = """
 import os
 os.environ["TF_USE_LEGACY_KERAS"] = "1"

@@ -48,7 +48,7 @@ s_elasticdl = Transcript("transcript-elasticdl.md", "A session with ElasticDL's 
                          HEAD.format(page="elasticdl.md", anchor="on-a-cluster") + """
 The image has a Python and the program of [the first task](elasticdl.md#a-first-task). TensorFlow itself is run in pods by
 `tests/k8s/test_elasticdl.py`, and on one machine by `tests/elasticdl/`.""", [
-    (r"^(?:making parameter servers|making workers|running|ending)\n", "")])  # some are too short to be seen
+    (r"^(?:(?:making|starting) (?:parameter servers|workers)|configuring|running|ending)\n", "")])  # some are too short to be seen
 s_tasks = Transcript("transcript-tasks.md", "A session with tasks on a cluster", HEAD.format(page="tasks.md", anchor="on-a-cluster") + """
 The folder is a volume of the cluster, known there as the claim `volume`. The programs are those of [the first task](tasks.md#a-first-task).""", [
     (r"^\S+Z (warn  cluster: the pod of Job \S+ does not begin: .*\n)(?:\S+Z warn  cluster: the pod of Job .*\n)*", r"\1"),
