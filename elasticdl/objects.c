@@ -43,10 +43,8 @@ static json_t *s_task_labels(const edl_task_t *task)
     snprintf(id, sizeof id, "%d", task->id);
     json_t *labels = json_pack("{s:s}", EDL_LABEL, id);
     json_object_set_new(labels, "app", json_string(app));
-    json_object_set_new(labels, "app.kubernetes.io/name", json_string("elasticdl"));
-    json_object_set_new(labels, "app.kubernetes.io/instance", json_string(app));
-    json_object_set_new(labels, "app.kubernetes.io/part-of", json_string("tutti"));
     json_object_set_new(labels, "app.kubernetes.io/managed-by", json_string("tutti-master"));
+    parts_recommend(labels, "elasticdl", app, "");
     return labels;
 }
 

@@ -49,7 +49,7 @@ static void test_a_set(void **state)
     s_says(set, "metadata.labels.app", "job-7");
     s_says(set, "metadata.labels.type", "worker");
     static const char *const recommended[][2] = {{"name", "elasticdl"}, {"instance", "job-7"}, {"component", "worker"},
-        {"part-of", "tutti"}, {"managed-by", "tutti-master"}};
+        {"version", TT_VERSION}, {"part-of", "tutti"}, {"managed-by", "tutti-master"}};
     for (size_t i = 0; i < TT_COUNT(recommended); i++) {
         char key[64];
         snprintf(key, sizeof key, "app.kubernetes.io/%s", recommended[i][0]);
