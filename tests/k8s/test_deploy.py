@@ -14,6 +14,7 @@ import cluster
 
 cluster.require(full=True)
 import image_rig  # noqa: E402
+import monitoring_rig  # noqa: E402
 from cluster import check, wait_for  # noqa: E402
 
 SOURCE = os.environ["TT_SOURCE_DIR"]
@@ -92,36 +93,9 @@ def test_a_job_succeeds(k8s):
     wait_for(lambda: all(word in told() for word in words), told)
 
 
-def service_monitors(k8s):
-    """The kind that Prometheus' operator brings, with any fields."""
-    version = {"name": "v1", "served": True, "storage": True,
-               "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
-    k8s.apply({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
-               "spec": {"group": "monitoring.coreos.com", "scope": "Namespaced", "versions": [version],
-                        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors", "singular": "servicemonitor"}}})
-    k8s.await_kind("servicemonitor")
-
-
 def test_what_is_monitored(k8s):
     """k8s/monitoring: it finds the Service and its port; every name that the dashboard asks for is one that the operator has."""
-    service_monitors(k8s)
-    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/monitoring"))
-    monitor = k8s.get("/apis/monitoring.coreos.com/v1/namespaces/di-system/servicemonitors/di-operator")["spec"]
-    wanted = ",".join(f"{key}={value}" for key, value in monitor["selector"]["matchLabels"].items())
-    (service,) = k8s.get(f"/api/v1/namespaces/di-system/services?labelSelector={wanted}")["items"]
-    (port,) = service["spec"]["ports"]
-    (endpoint,) = monitor["endpoints"]
-    check((endpoint["port"], endpoint["path"]) == (port["name"], "/metrics"), endpoint)
-    page = k8s.api("GET", f"/api/v1/namespaces/di-system/services/{service['metadata']['name']}:{port['name']}/proxy/metrics")
-    kinds = dict(re.findall(r"(?m)^# TYPE (\S+) (\S+)$", page))
-    there = set(kinds) | {f"{name}_{part}" for name, kind in kinds.items() if kind == "histogram" for part in ("bucket", "sum", "count")}
-    boards = k8s.get("/api/v1/namespaces/di-system/configmaps/tutti-operator-dashboard")
-    check(boards["metadata"]["labels"]["grafana_dashboard"] == "1", boards["metadata"])
-    panels = json.loads(boards["data"]["dashboard.json"])["panels"]
-    asked = {name for panel in panels for target in panel["targets"]
-             for name in re.findall(r"\b(?:tutti|workqueue|rest_client|process)_\w+", re.sub(r'"[^"]*"', "", target["expr"]))}
-    check(len(asked) >= 12 and not asked - there, f"the operator has none of {sorted(asked - there)}")
-    k8s.kubectl("delete", "-k", os.path.join(SOURCE, "k8s/monitoring"))
+    monitoring_rig.check_folder(k8s, "monitoring", "di-system", 12)
 
 
 def test_the_sample_trains(k8s):

@@ -24,6 +24,7 @@ sys.path += [os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests/elasticd
 import image_rig  # noqa: E402
 import test_gang as gang  # noqa: E402
 import images  # noqa: E402
+import monitoring_rig  # noqa: E402
 import python_rig  # noqa: E402
 import tensorflow_rig  # noqa: E402
 import tf_programs  # noqa: E402
@@ -333,8 +334,14 @@ def test_roles(k8s, master):
         await_nothing_left(k8s, name)
 
 
-TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_together, test_cards, test_tensorflow,
-         test_tensorflow_servers, test_roles)
+def test_what_is_monitored(k8s, master):
+    """k8s/monitoring/elasticdl: it finds the master's Service, and its dashboard asks for what that has."""
+    master.await_ready()
+    monitoring_rig.check_folder(k8s, "monitoring/elasticdl", SPACE, 7)
+
+
+TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_together, test_cards, test_what_is_monitored,
+         test_tensorflow, test_tensorflow_servers, test_roles)
 
 
 def main():

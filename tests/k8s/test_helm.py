@@ -34,7 +34,10 @@ EVERYTHING = ["tfjob.enabled=true", "gang=volcano", "queue=kueue", "nodePort.ena
 SWITCHES = [(["deploy"], []), (["overlays/tfjob"], ["tfjob.enabled=true"]), (["overlays/gang"], ["gang=volcano"]),
             (["overlays/queue"], ["queue=kueue"]),
             (["overlays/nodeport"], ["nodePort.enabled=true"]), (["overlays/v2alpha1"], ["v2alpha1.enabled=true"]),
-            (["overlays/namespaced"], ["scope=namespace"]), (["deploy", "monitoring"], ["monitoring.enabled=true"])]
+            (["overlays/namespaced"], ["scope=namespace"]), (["deploy", "monitoring"], ["monitoring.enabled=true"]),
+            (["deploy", "samples/elasticdl"], ["elasticdl.enabled=true"]),
+            (["overlays/gang", "samples/elasticdl-gang"], ["gang=volcano", "elasticdl.enabled=true"]),
+            (["deploy", "monitoring", "samples/elasticdl", "monitoring/elasticdl"], ["monitoring.enabled=true", "elasticdl.enabled=true"])]
 NO_OPERATOR = {"overlays/embedded"}
 # Labels by which the chart's objects are found, Helm's and ours; what selects is none of them.
 OWN_LABELS = {"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/part-of", "helm.sh/chart"}
@@ -45,7 +48,7 @@ KUBERNETES = ("--kube-version", "1.30.0")
 REFUSED = [("gang=kueue", "gang"), ("queue=volcano", "queue"), ("scope=team", "scope"), ("replicas=two", "replicas"), ("gpusPerNode=0", "gpusPerNode"),
            ("tfjob.enabeld=true", "enabeld"), ("nodeport.enabled=true", "nodeport"), ("nodePort.port=65536", "nodePort"),
            ("tfjob.enabled=yes", "tfjob"), ("namespace.name=Team_1", "namespace"), ("image.tag=a b", "tag"), ("extraArgs={-v}", "extraArgs"),
-           ("image.pullPolicy=Sometimes", "pullPolicy"), ("tfjob.accelerators.gpu.volumes[0].name=lib", "hostPath"),
+           ("image.pullPolicy=Sometimes", "pullPolicy"), ("elasticdl.namespace=", "elasticdl"), ("elasticdl.extraArgs={-v}", "extraArgs"), ("tfjob.accelerators.gpu.volumes[0].name=lib", "hostPath"),
            ("tfjob.accelerators.gpu.volume=lib", "volume")]
 # Cuts documents of YAML apart and says each as JSON, with nothing added or left out: a chart, for Helm reads YAML and Python does not.
 READER = """{{- range $name, $_ := .Files.Glob "in/*" }}

@@ -11,7 +11,7 @@ import unittest
 SOURCE = pathlib.Path(os.environ["TT_SOURCE_DIR"])
 CHART = SOURCE / "k8s/helm/tutti"
 COPIES = {"crds/aggregatorconfig.yaml": "crd/aggregatorconfig.yaml", "crds/dijob.yaml": "crd/dijob.yaml", "crds/tfjob.yaml": "crd/tfjob/tfjob.yaml",
-          "dashboard.json": "monitoring/dashboard.json"}
+          "dashboard.json": "monitoring/dashboard.json", "dashboard-elasticdl.json": "monitoring/elasticdl/dashboard.json"}
 # Values that are objects of Kubernetes': what stands in their defaults is not ours to explain.
 WHOLE = {"resources", "affinity"}
 
@@ -24,8 +24,8 @@ def values():
         if found:
             depth = len(found[1]) // 2
             path = path[:depth] + [found[2]]
-            if depth == 0 or path[0] not in WHOLE:
-                yield ".".join(path), found[3].strip() == "" and path[0] not in WHOLE, above.lstrip().startswith("#")
+            if not WHOLE & set(path[:-1]):
+                yield ".".join(path), found[3].strip() == "" and path[-1] not in WHOLE, above.lstrip().startswith("#")
         above = line
 
 

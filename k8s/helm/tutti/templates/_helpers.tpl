@@ -33,15 +33,19 @@ app.kubernetes.io/name: di-operator
 {{- if not (kindIs "invalid" .Values.gpusPerNode) }}{{ int .Values.gpusPerNode }}{{ else if eq .Values.scope "namespace" }}8{{ end -}}
 {{- end -}}
 
-{{- /* What `in` a list of: the root, a role's name, its kind, its rules as YAML. The role, and its binding to the operator's account. */ -}}
-{{- define "tutti.grant" -}}
-{{- $root := index . 0 }}{{ $name := index . 1 }}{{ $kind := index . 2 }}{{ $rules := index . 3 -}}
+{{- define "tutti.image" -}}
+{{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}
+{{- end -}}
+
+{{- /* A list of: the root, a role's name, its kind, the account and where that is, its rules as YAML. The role, and its binding to the account. */ -}}
+{{- define "tutti.grantTo" -}}
+{{- $root := index . 0 }}{{ $name := index . 1 }}{{ $kind := index . 2 }}{{ $space := index . 3 }}{{ $account := index . 4 }}{{ $rules := index . 5 -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: {{ $kind }}
 metadata:
   name: {{ $name }}
   {{- if eq $kind "Role" }}
-  namespace: {{ include "tutti.namespace" $root }}
+  namespace: {{ $space }}
   {{- end }}
   labels:
     {{- include "tutti.labels" $root | nindent 4 }}
@@ -53,13 +57,19 @@ kind: {{ $kind }}Binding
 metadata:
   name: {{ $name }}
   {{- if eq $kind "Role" }}
-  namespace: {{ include "tutti.namespace" $root }}
+  namespace: {{ $space }}
   {{- end }}
   labels:
     {{- include "tutti.labels" $root | nindent 4 }}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: {{ $kind }}, name: {{ $name }}}
 subjects:
-- {kind: ServiceAccount, name: {{ $root.Values.serviceAccount.name }}, namespace: {{ include "tutti.namespace" $root }}}
+- {kind: ServiceAccount, name: {{ $account }}, namespace: {{ $space }}}
+{{- end -}}
+
+{{- /* The same for the operator's account: the root, a role's name, its kind, its rules. */ -}}
+{{- define "tutti.grant" -}}
+{{- $root := index . 0 -}}
+{{ include "tutti.grantTo" (list $root (index . 1) (index . 2) (include "tutti.namespace" $root) $root.Values.serviceAccount.name (index . 3)) }}
 {{- end -}}
 
 {{- /* A ClusterRole that a cluster adds to those of its users: the root, its name, the roles it is added to, its rules as YAML. */ -}}
