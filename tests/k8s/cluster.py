@@ -600,6 +600,11 @@ class Cluster:
     def kubectl(self, *args, input=None, check=True, deadline=DEADLINE, env=None):
         return self.run_in([self.programs["kubectl"], *args], input, check, deadline, env)
 
+    def let_go(self, pod, path, *options):
+        """Make the file that a container waits for. It may be over, and touch killed with it, before kubectl has heard of touch's end: 137."""
+        done = self.kubectl(*options, "exec", pod, "--", "touch", path, check=False)
+        check(done.returncode in (0, 137), f"touch {path} in {pod}: exit {done.returncode}: {done.stderr}")
+
     def await_kind(self, name):
         """Until kubectl knows a kind: what an API server serves stands in what it says of itself a moment later."""
         wait_for(lambda: self.kubectl("get", name, check=False).returncode == 0, f"kubectl to know {name}")

@@ -208,7 +208,7 @@ def test_killed(k8s, master):
     check(failed["exit_code"] == 3 and failed["reason"] == "worker-1: exit code 3: this is why", failed)
     check({pod["metadata"]["uid"] for pod in pods(k8s)} == before, "the same pods")
     for pod in pods(k8s):
-        k8s.kubectl("-n", SPACE, "exec", pod["metadata"]["name"], "-c", "agent", "--", "touch", "/tmp/go")
+        k8s.let_go(pod["metadata"]["name"], "/tmp/go", "-n", SPACE)
     master.await_state("waits", "succeeded")
     check(master.log("waits", "worker-1").endswith("2 workers\n1\n"), master.log("waits", "worker-1"))
     await_nothing_left(k8s, "waits")

@@ -204,7 +204,7 @@ def test_scale(k8s):
 def test_end(k8s):
     say("## It ends\n\nThe coordinator exits with 0: the job has succeeded. `cleanPodPolicy: Running` takes the pods that still run and "
         "leaves the coordinator's for its log.")
-    k8s.kubectl("exec", "qbert-dqn-coordinator", "--", "touch", "/ding/converged")
+    k8s.let_go("qbert-dqn-coordinator", "/ding/converged")
     s_phase(k8s, "Succeeded")
     wait_for(lambda: [pod["metadata"]["name"] for pod in k8s.get(PODS)["items"]] == ["qbert-dqn-coordinator"], "the cleanup")
     wait_for(lambda: not s_services(k8s), "the services to go")
