@@ -183,10 +183,10 @@ tt_args_t *tt_args_new(int *exit_code, const char *command, int argc, char **arg
 {
     tt_args_t *self = NULL;
     const tt_status_t status = tt_args_read(&self, command, argc, argv);
+    *exit_code = 0;
     if (status == TT_OK)
         return self;
     const tt_command_t *asked = tt_command_find(command);
-    *exit_code = 0;
     if (status == TT_STOPPED) {
         help_command(stdout, asked);
     } else {

@@ -32,7 +32,7 @@ typedef struct tt_args tt_args_t;       /* opaque; borrows argv */
 tt_status_t tt_args_read(tt_args_t **self_p, const char *command, int argc, char **argv);
 
 /*  The same for who ran it. NULL: the command ends here with *exit_code: 0 after --help,
- *  64 after a message on stderr. Choices ("text|json") and the number of operands are already checked. */
+ *  64 after a message on stderr. Else *exit_code is 0, too. Choices ("text|json") and the number of operands are already checked. */
 tt_args_t *tt_args_new(int *exit_code, const char *command, int argc, char **argv);
 void tt_args_destroy(tt_args_t **self_p);
 

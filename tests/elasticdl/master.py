@@ -208,9 +208,12 @@ def deleted(folder):
     assert server.get(CREATE.replace("n_worker=2", "n_worker=8")) == (200, "OK")
     assert server.get("/delete?id=0") == (200, "OK")
     assert over(server, "id=0")["state"] == "deleted"
+    sent = submit(server, "--worker-num", 1, "--task", "sent")  # and not waited for: well sent is 0
+    assert sent.returncode == 0 and sent.stdout.startswith("task sent has id 1 at ") and not sent.stderr, sent
+    assert server.get("/delete?id=1") == (200, "OK")
     running = subprocess.Popen([TUTTI, "submit", "--master", server.url, "--worker-num", "2", "--task", "b", "--wait"],
                                stdout=subprocess.PIPE, text=True)
-    wait("the task to run", lambda: any(t["id"] == 1 and t["state"] == "running" for t in server.json("/list")))
+    wait("the task to run", lambda: any(t["id"] == 2 and t["state"] == "running" for t in server.json("/list")))
     assert server.get("/delete?name=b", method="POST", body=b"") == (200, "OK")
     assert running.wait(DEADLINE) == 130, running.stdout.read()
     assert running.stdout.read().endswith("deleted\n")
