@@ -654,7 +654,8 @@ def test_the_key_of_an_older_operator(k8s):
 def test_what_a_batch_job_has(k8s):
     """Deadline, time to live and suspension, with the server's own checks and its garbage collector."""
     with Operator(k8s) as op:
-        s_start(k8s, s_job("late", activeDeadlineSeconds=1, cleanPodPolicy="None", collectors=1))
+        s_start(k8s, s_job("late", cleanPodPolicy="None", collectors=1))
+        k8s.patch(f"{JOBS}/late", {"spec": {"activeDeadlineSeconds": 1}})  # with it from its beginning it may be over before it runs
         status = s_await_phase(k8s, "late", "Failed")
         check(status["reason"] == "DeadlineExceeded" and s_conditions(status)["Failed"] == ("True", "DeadlineExceeded"), status)
         s_await_pods(k8s, "late", 0)

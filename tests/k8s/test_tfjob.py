@@ -298,7 +298,8 @@ def test_every_clean_pod_policy(k8s):
 
 def test_deadline_backoff_and_time_to_live(k8s):
     with operator(k8s):
-        s_start(k8s, "late", {"Worker": s_replicas()}, "worker-0", runPolicy={"activeDeadlineSeconds": 3, "cleanPodPolicy": "All"})
+        s_start(k8s, "late", {"Worker": s_replicas()}, "worker-0", runPolicy={"cleanPodPolicy": "All"})
+        k8s.patch(f"{JOBS}/late", {"spec": {"runPolicy": {"activeDeadlineSeconds": 1}}})  # with it from its beginning it may be over before it runs
         s_await(k8s, "late", "Failed")
         check("longer than specified deadline" in s_conditions(k8s, "late")["Failed"]["message"], s_conditions(k8s, "late"))
         s_await_pods(k8s, "late")
