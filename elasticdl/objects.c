@@ -183,12 +183,13 @@ json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_typ
 json_t *edl_group(const edl_objects_t *self, const edl_task_t *task)
 {
     char name[EDL_TASK_FOLDER];
-    gang_part_t parts[EDL_TYPES];
+    front_part_t parts[EDL_TYPES];
     json_t *templates[EDL_TYPES];
     edl_task_folder(task, name);
     for (int type = 0; type < EDL_TYPES; type++) {
         templates[type] = s_template(self, task, (elasticdl_type_t)type);
-        parts[type] = (gang_part_t){templates[type], s_count(task, (elasticdl_type_t)type)};
+        parts[type] = (front_part_t){
+            elasticdl_type_name((elasticdl_type_t)type), templates[type], s_count(task, (elasticdl_type_t)type)};
     }
     json_t *metadata =
         json_pack("{s:s, s:s, s:o}", "name", name, "namespace", self->namespace_, "labels", s_task_labels(task));

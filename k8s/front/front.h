@@ -215,6 +215,13 @@ typedef struct {
         const front_machine_t *machine, json_t *pod, const front_action_t *action, front_spot_t *spot);
 } front_local_t;
 
+/*  Pods that are no front end's: so many of a template (a pod's metadata and spec). */
+typedef struct {
+    const char *name; /* of their set, in a queue */
+    json_t *template_;
+    int64_t count;
+} front_part_t;
+
 /* ---- a kind, the whole of it --------------------------------------------------------------------------------------------- */
 
 typedef struct front front_t;

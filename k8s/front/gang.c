@@ -273,7 +273,7 @@ json_t *gang_make(
     return s_group(self, metadata, spec);
 }
 
-json_t *gang_of_parts(const gang_t *self, json_t *metadata, const gang_part_t *parts, size_t count)
+json_t *gang_of_parts(const gang_t *self, json_t *metadata, const front_part_t *parts, size_t count)
 {
     int64_t members = 0;
     json_t *sum = json_object();

@@ -24,11 +24,7 @@ json_t *gang_make(
     const gang_t *self, const front_t *front, const void *job, const front_admission_t *admission, const json_t *whole);
 /*  The same for members that are no front end's: so many of each template. A queue (annotation) and a priority are those of the first template
  *  that names one. Takes metadata: name, namespace, labels. */
-typedef struct {
-    const json_t *template_;
-    int64_t count;
-} gang_part_t;
-json_t *gang_of_parts(const gang_t *self, json_t *metadata, const gang_part_t *parts, size_t count);
+json_t *gang_of_parts(const gang_t *self, json_t *metadata, const front_part_t *parts, size_t count);
 /*  "/apis/GROUP/VERSION/namespaces/NAMESPACE/podgroups/NAME", of no name that of all; caller frees. */
 char *gang_path(const gang_t *self, const char *namespace_, const char *name);
 /*  A pod that is about to be made, or a template of pods, becomes one of the job's group. */

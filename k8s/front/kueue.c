@@ -72,26 +72,40 @@ static tt_status_t s_sets(
     return status;
 }
 
+/*  Takes both. */
+static json_t *s_workload(json_t *metadata, const char *queue, json_t *sets)
+{
+    return json_pack("{s:s, s:s, s:o, s:{s:s, s:o}}", "apiVersion", KUEUE_API, "kind", "Workload", "metadata", metadata,
+        "spec", "queueName", queue, "podSets", sets);
+}
+
 tt_status_t kueue_make(
     json_t **out, const front_t *front, const void *job, const char *queue, const json_t *whole, const json_t *config)
 {
     const kube_meta_t *meta = job;
-    json_t *sets = NULL, *labels = json_object();
-    const tt_status_t status = s_sets(&sets, front, job, whole, config);
-    if (status != TT_OK) {
-        json_decref(labels);
-        return status;
-    }
+    json_t *sets = NULL;
+    TT_TRY(s_sets(&sets, front, job, whole, config));
+    json_t *labels = json_object();
     char *of = tt_sprintf("%s/%s", front->group, front->version), *name = kueue_name(front, job);
     parts_recommend(labels, front->name, meta->name, "");
     json_object_set_new(labels, "kueue.x-k8s.io/job-uid", json_string(meta->uid));
-    *out = json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:[o]}, s:{s:s, s:o}}", "apiVersion", KUEUE_API, "kind", "Workload",
-        "metadata", "name", name, "namespace", *meta->namespace_ ? meta->namespace_ : "default", "labels", labels,
-        "ownerReferences", parts_owner_of(of, front->kind, meta->name, meta->uid, true), "spec", "queueName", queue,
-        "podSets", sets);
+    *out = s_workload(
+        json_pack("{s:s, s:s, s:o, s:[o]}", "name", name, "namespace", *meta->namespace_ ? meta->namespace_ : "default",
+            "labels", labels, "ownerReferences", parts_owner_of(of, front->kind, meta->name, meta->uid, true)),
+        queue, sets);
     free(of);
     free(name);
     return TT_OK;
+}
+
+json_t *kueue_of_parts(json_t *metadata, const char *queue, const front_part_t *parts, size_t count)
+{
+    json_t *sets = json_array();
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].count > 0)
+            json_array_append_new(sets, json_pack("{s:s, s:I, s:O}", "name", parts[i].name, "count",
+                                            (json_int_t)parts[i].count, "template", parts[i].template_));
+    return s_workload(metadata, queue, sets);
 }
 
 static const char *s_pod_class(const json_t *workload)

@@ -24,6 +24,8 @@ int kueue_needs(const front_t *front, const void *job);
  *  TT_INVALID: nothing of the job has to be admitted. */
 tt_status_t kueue_make(
     json_t **out, const front_t *front, const void *job, const char *queue, const json_t *whole, const json_t *config);
+/*  The same of members that are no front end's: so many of each template, all of them or none. Takes metadata: name, namespace, labels. */
+json_t *kueue_of_parts(json_t *metadata, const char *queue, const front_part_t *parts, size_t count);
 
 /*  Who comes first in a queue: the class of the job's label kueue.x-k8s.io/priority-class, else that of the first template that names
  *  one. Where its object is ("/apis/..."), caller frees; NULL: there is none. */

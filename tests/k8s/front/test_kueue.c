@@ -116,6 +116,18 @@ static void test_it_is_the_jobs(void **state)
     json_decref(workload);
 }
 
+/*  Members of no front end's: of each template so many, and no fewer; a template of which there is nobody is no set. */
+static void test_of_parts(void **state)
+{
+    (void)state;
+    json_t *template_ = json_of("{'spec':{'containers':[]}}"), *metadata = json_of("{'name':'t-0','namespace':'n'}");
+    const front_part_t parts[] = {{"ps", template_, 0}, {"worker", template_, 3}};
+    assert_json(kueue_of_parts(metadata, "team", parts, TT_COUNT(parts)),
+        "{'apiVersion':'kueue.x-k8s.io/v1beta2','kind':'Workload','metadata':{'name':'t-0','namespace':'n'},'spec':{"
+        "'queueName':'team','podSets':[{'name':'worker','count':3,'template':{'spec':{'containers':[]}}}]}}");
+    json_decref(template_);
+}
+
 static void s_assert_class(const char *labels, const char *spec, const char *want)
 {
     json_t *whole = json_of(labels), *workload = json_of(spec);
@@ -364,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_who_is_not_declared_is_in_no_set),
         cmocka_unit_test(test_an_aggregator_of_a_config_is_in_a_set),
         cmocka_unit_test(test_it_is_the_jobs),
+        cmocka_unit_test(test_of_parts),
         cmocka_unit_test(test_who_comes_first_in_a_queue),
         cmocka_unit_test(test_which_jobs_are_of_a_queue),
         cmocka_unit_test(test_a_keeper_that_nobody_knows),
