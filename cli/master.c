@@ -35,6 +35,7 @@ const tt_option_t tt_opt_master[] = {
         "pod's)"},
     {"gang", 0, "SCHEDULER",
         "on kubernetes: a PodGroup for each task: volcano, scheduler-plugins or none (default none)"},
+    {"queue", 0, "NAME", "on kubernetes: of Kueue's, in which tasks wait that name none (default: in none)"},
     {"template", 0, "FILE",
         "on kubernetes: a PodTemplate with what else the pods get: cards, nodes, volumes (default: nothing)"},
     {0},
@@ -78,12 +79,16 @@ static void s_remove_run(const char *run_dir)
 
 static tt_status_t s_cluster(const tt_args_t *args, elasticdl_master_opts_t *opts, edl_kube_opts_t *cluster)
 {
-    static const char *const wanted[] = {"kubeconfig", "context", "namespace", "agent-image", "gang", "template"};
+    static const char *const wanted[] = {
+        "kubeconfig", "context", "namespace", "agent-image", "gang", "queue", "template"};
     *cluster = (edl_kube_opts_t){.kube = {.path = tt_arg(args, "kubeconfig"),
                                      .context = tt_arg(args, "context"),
                                      .namespace_ = tt_arg(args, "namespace")},
         .agent_image = tt_arg(args, "agent-image"),
+        .queue = tt_arg(args, "queue"),
         .template_ = tt_arg(args, "template")};
+    if (cluster->queue && elasticdl_queue_check(cluster->queue) != TT_OK)
+        return tt_err_wrap(TT_USAGE, "--queue");
     if (gang_pick(&cluster->gang, tt_arg(args, "gang")) != TT_OK)
         return tt_err_wrap(TT_USAGE, "--gang");
     const bool there = tt_arg_is(args, "on", "kubernetes");

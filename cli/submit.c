@@ -18,6 +18,7 @@ const tt_option_t tt_opt_submit[] = {
     {"ps-num", 0, "N", "parameter servers, for ParameterServer (default 0)"},
     {"image", 0, "NAME", "the image of the members on a cluster; on one machine it is a word"},
     {"task", 0, "NAME", "the task's name (default `default`)"},
+    {"queue", 0, "NAME", "of Kueue's: it waits there for the places of all of its members (default: none)"},
     {"token", 0, "FILE", "the secret of a master that wants one"},
     {"deadline", 0, "AGE", "a task that is not over so long after this has failed: 90s, 30m, 12h (default: none)"},
     {"wait", 0, NULL, "follow the task to its end"},
@@ -37,7 +38,7 @@ static tt_status_t s_deadline(const tt_args_t *args, int *out)
 static tt_status_t s_request(const tt_args_t *args, elasticdl_request_t *out)
 {
     uint64_t workers = 0, ps = 0;
-    const char *name = tt_arg(args, "task"), *image = tt_arg(args, "image");
+    const char *name = tt_arg(args, "task"), *image = tt_arg(args, "image"), *queue = tt_arg(args, "queue");
     if (!tt_arg(args, "worker-num"))
         return tt_err(TT_USAGE, "--worker-num N is missing");
     TT_TRY(tt_arg_u64(args, "worker-num", &workers, 1, ELASTICDL_MEMBERS));
@@ -52,6 +53,9 @@ static tt_status_t s_request(const tt_args_t *args, elasticdl_request_t *out)
     out->ps = out->strategy == ELASTICDL_PARAMETER_SERVER ? (int)ps : 0;
     TT_TRY(s_deadline(args, &out->deadline_s));
     snprintf(out->image, sizeof out->image, "%s", image ? image : "");
+    if (queue && strlen(queue) >= sizeof out->queue)
+        return tt_err(TT_USAGE, "--queue: more than %zu characters", sizeof out->queue - 1);
+    snprintf(out->queue, sizeof out->queue, "%s", queue ? queue : "");
     if (name && strlen(name) >= sizeof out->name)
         return tt_err(TT_USAGE, "--task: more than %zu characters", sizeof out->name - 1);
     snprintf(out->name, sizeof out->name, "%s", name ? name : "default");

@@ -23,8 +23,8 @@ void edl_group_new(edl_group_t **self_p, kube_client_t *client, const tt_clock_t
     self->path = gang_path(task->gang, space, "");
     free(space);
     json_t *object = edl_group(objects, task);
-    self->create = json_dumps(object, JSON_COMPACT);
-    TT_CHECK(self->create != NULL);
+    self->body = json_dumps(object, JSON_COMPACT);
+    TT_CHECK(self->body != NULL);
     json_decref(object);
     *self_p = self;
 }
@@ -35,7 +35,7 @@ void edl_group_destroy(edl_group_t **self_p)
     if (!self)
         return;
     kube_client_cancel(self->client, self->request);
-    free(self->create);
+    free(self->body);
     free(self->path);
     free(self);
     *self_p = NULL;
@@ -45,8 +45,7 @@ void edl_group_destroy(edl_group_t **self_p)
 
 static void s_asked(edl_group_t *self)
 {
-    free(self->create);
-    self->create = NULL;
+    self->there = true;
     self->silent = false;
 }
 
@@ -96,16 +95,24 @@ static void s_on_answer(void *ctx, const kube_reply_t *reply)
 /*  It was asked for, so one of its name is ours to delete. */
 static bool s_may_be_there(const edl_group_t *self)
 {
-    return !self->foreign && (self->adopted || self->tried || !self->create);
+    return !self->foreign && (self->adopted || self->tried || self->there);
 }
 
 bool edl_group_waits(const edl_group_t *self)
 {
-    return !self->request && (self->over ? !self->gone : self->wanted && self->create);
+    return !self->request && (self->over ? !self->gone : self->wanted && !self->there);
+}
+
+/*  Its task had to wait meanwhile: the next is another one, and nobody has asked for it yet. */
+static void s_anew(edl_group_t *self)
+{
+    self->gone = self->there = self->adopted = self->tried = false;
 }
 
 void edl_group_turn(edl_group_t *self)
 {
+    if (self->wanted && self->gone)
+        s_anew(self);
     if (!edl_group_waits(self) || tt_now_ms(self->clock) < self->again_ms)
         return;
     self->asks = !self->over;
@@ -116,7 +123,7 @@ void edl_group_turn(edl_group_t *self)
     char *path = self->asks ? tt_strdup(self->path) : tt_sprintf("%s/%s", self->path, self->name);
     const kube_request_t request = {.method = self->asks ? "POST" : "DELETE",
         .path = path,
-        .body = self->asks ? self->create : NULL,
+        .body = self->asks ? self->body : NULL,
         .timeout_ms = TIMEOUT_MS};
     self->request = kube_client_send(self->client, &request, s_on_answer, self);
     free(path);

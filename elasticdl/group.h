@@ -1,4 +1,5 @@
 /*  group - the PodGroup of a task whose members are placed together or not at all: asked for before its sets, deleted when their pods have gone.
+ *  Who waits in a queue has none meanwhile.
  *
  *  As a set it has one thing at a time to ask for, and without an answer it asks again. One of its name that nobody here asked for is
  *  somebody else's: it is left alone, and the task fails.
@@ -10,7 +11,7 @@
 
 typedef struct {
     int task;
-    char *create;              /* the body that is still to be sent; NULL = it was answered          */
+    bool there;                /* it was asked for and answered                                      */
     bool wanted;               /* it is to be there                                                  */
     bool over;                 /* nobody is of it any more                                           */
     bool gone;                 /* ... and it is not there, or not to be had away                     */
@@ -18,7 +19,7 @@ typedef struct {
     /* the rest is group.c's */
     kube_client_t *client;
     const tt_clock_t *clock;
-    char name[EDL_TASK_FOLDER], *path; /* path: of all of the namespace */
+    char name[EDL_TASK_FOLDER], *path, *body; /* path: of all of the namespace */
     bool adopted, tried, foreign, silent;
     bool asks; /* for it, and not for its end */
     uint64_t request;

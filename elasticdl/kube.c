@@ -36,6 +36,27 @@ static edl_set_t *s_set(const edl_kube_t *self, uint64_t id, int *ordinal)
 
 /* ---- made and found -------------------------------------------------------------------------------------------------------- */
 
+/*  Its sets are asked for when it comes, and have no pods before it is admitted. */
+static tt_status_t s_admits(edl_place_t *base, const edl_task_t *task, bool *admitted, char words[EDL_TASK_WAITS])
+{
+    edl_kube_t *self = (edl_kube_t *)base;
+    edl_set_t *set = NULL;
+    for (int type = 0; type < EDL_TYPES; type++) {
+        if (type == ELASTICDL_PS && task->request.ps == 0)
+            continue;
+        set = edl_sets_find(self->sets, task->id, (elasticdl_type_t)type);
+        if (!set)
+            TT_TRY(edl_sets_add(self->sets, task, (elasticdl_type_t)type, &set));
+        if (set->pods[0].lost[0] && !set->pods[0].made)
+            return tt_err(TT_UNAVAILABLE, "%s", set->pods[0].lost);
+        if (set->queue->lost[0])
+            return tt_err(TT_UNAVAILABLE, "%s", set->queue->lost);
+    }
+    *admitted = set->queue->admitted;
+    snprintf(words, EDL_TASK_WAITS, "%s", set->queue->words);
+    return TT_OK;
+}
+
 static tt_status_t s_make(edl_place_t *base, const edl_task_t *task, int member, uint64_t *id)
 {
     edl_kube_t *self = (edl_kube_t *)base;
@@ -156,6 +177,8 @@ static void s_close(edl_place_t *base, const edl_task_t *task)
         if (!set)
             continue;
         edl_set_finish(set, edl_task_record(task));
+        if (set->queue)
+            set->queue->well = task->outcome == EDL_TASK_SUCCEEDED;
         if (task->outcome == EDL_TASK_DELETED)
             edl_set_remove(set);
     }
@@ -175,10 +198,12 @@ static bool s_gone_of(edl_set_t *set, int *ordinal, char reason[EDL_TASK_WAITS])
 {
     for (int i = 0; i < set->count; i++) {
         edl_set_pod_t *pod = &set->pods[i];
-        if (!pod->made || pod->gone || !(set->ending ? set->clear : pod->lost[0]))
+        const bool rests = edl_set_rests(set) && !set->ending;
+        if (!pod->made || pod->gone || !(set->ending ? set->clear : rests ? set->idle : pod->lost[0]))
             continue;
-        pod->gone = true;
         snprintf(reason, EDL_TASK_WAITS, "%s", pod->lost[0] ? pod->lost : "its pod was ended");
+        *pod = rests ? (edl_set_pod_t){0} : *pod; /* the next of that name is another one */
+        pod->gone = !rests;
         *ordinal = i;
         return true;
     }
@@ -225,6 +250,7 @@ static void s_destroy(edl_place_t **self_p)
 }
 
 const edl_place_ops_t edl_kube_ops = {
+    .admits = s_admits,
     .make = s_make,
     .find = s_find,
     .heard = s_heard,

@@ -18,6 +18,7 @@ typedef struct {
     const char *agent_image;
     const gang_t
         *gang; /* by whom members are placed together or not at all (a PodGroup a task); NULL = each by itself */
+    const char *queue;     /* in which tasks wait that name none; NULL = in none */
     const char *template_; /* a file (elasticdl/template.h): what else pods get; NULL = nothing */
 } edl_kube_opts_t;
 
@@ -27,5 +28,5 @@ tt_status_t edl_kube_new(
     edl_place_t **self_p, const local_place_opts_t *opts, const edl_kube_opts_t *kube, tt_reactor_t *loop);
 typedef void (*edl_found_fn)(void *ctx, const edl_past_t *past);
 /*  Calls fn with every task that is there, the lowest number first. A PodGroup whose task is nowhere (its master was killed before there was a set)
- *  is deleted. */
+ *  is deleted. TT_UNAVAILABLE: there is a queue for all tasks, and no Kueue. */
 tt_status_t edl_kube_recover(edl_place_t *self, edl_found_fn fn, void *ctx);

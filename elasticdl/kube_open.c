@@ -7,6 +7,7 @@
 #include "common/base/mem.h"
 #include "elasticdl/kube_parts.h"
 #include "k8s/front/gang.h"
+#include "k8s/front/kueue.h"
 #include "common/base/base64.h"
 #include "k8s/front/object.h"
 #define TT_LOG_COMPONENT "master"
@@ -157,6 +158,7 @@ tt_status_t edl_kube_new(
     self->base = (edl_place_t){.ops = &edl_kube_ops, .stays = true, .images = true};
     self->loop = loop;
     self->base.gang = kube->gang;
+    snprintf(self->base.queue, sizeof self->base.queue, "%s", kube->queue ? kube->queue : "");
     const tt_status_t status = s_open(self, opts, kube);
     if (status != TT_OK)
         base->ops->destroy(&base);
@@ -260,6 +262,20 @@ static tt_status_t s_sweep(edl_kube_t *self)
     return status;
 }
 
+/*  Where every task is to wait in a queue of Kueue's its Workloads are to be had. */
+static tt_status_t s_find_queues(edl_kube_t *self)
+{
+    char *path = s_path(self, KUEUE_PATH, "workloads?limit=1");
+    json_t *workloads = NULL;
+    tt_status_t status = s_call(self, "GET", path, NULL, &workloads);
+    if (status == TT_NOT_FOUND)
+        status =
+            tt_err(TT_UNAVAILABLE, "this cluster has no Workloads (" KUEUE_API "): --queue wants Kueue and its CRDs");
+    json_decref(workloads);
+    free(path);
+    return status;
+}
+
 tt_status_t edl_kube_recover(edl_place_t *base, edl_found_fn fn, void *ctx)
 {
     edl_kube_t *self = (edl_kube_t *)base;
@@ -280,5 +296,7 @@ tt_status_t edl_kube_recover(edl_place_t *base, edl_found_fn fn, void *ctx)
     free(found);
     if (!json_is_array(items))
         return tt_err(TT_PROTOCOL, "the API server's list of StatefulSets is none");
+    if (self->base.queue[0])
+        TT_TRY(s_find_queues(self));
     return self->base.gang ? s_sweep(self) : TT_OK;
 }

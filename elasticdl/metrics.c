@@ -6,7 +6,7 @@
 #define PREFIX "tutti_master_"
 
 /*  Of every state, also of those that none is in: what is not there cannot be watched. */
-static const char *const s_states[] = {"starting", "running", "ending"};
+static const char *const s_states[] = {"queued", "starting", "running", "ending"};
 static const char *const s_outcomes[EDL_TASK_OUTCOMES] = {
     [EDL_TASK_SUCCEEDED] = "succeeded", [EDL_TASK_FAILED] = "failed", [EDL_TASK_DELETED] = "deleted"};
 

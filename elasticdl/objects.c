@@ -7,6 +7,7 @@
 #include "common/base/when.h"
 #include "common/base/words.h"
 #include "k8s/front/gang.h"
+#include "k8s/front/kueue.h"
 #include "k8s/front/object.h"
 
 #define AGENT_DIR EDL_AGENT_DIR
@@ -169,9 +170,10 @@ json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_typ
     elasticdl_request_write(query, &task->request);
     json_t *metadata = json_pack("{s:s, s:s, s:o, s:{s:s}}", "name", name, "namespace", self->namespace_, "labels",
         s_labels(task, type), "annotations", EDL_NOTE_REQUEST, query);
-    json_t *spec = json_pack("{s:i, s:s, s:s, s:{s:o}, s:o}", "replicas", s_count(task, type), "serviceName", name,
-        "podManagementPolicy", "Parallel", "selector", "matchLabels", s_selector(task, type), "template",
-        s_template(self, task, type));
+    const int count = task->request.queue[0] ? 0 : s_count(task, type); /* in a queue: not before it is admitted */
+    json_t *spec =
+        json_pack("{s:i, s:s, s:s, s:{s:o}, s:o}", "replicas", count, "serviceName", name, "podManagementPolicy",
+            "Parallel", "selector", "matchLabels", s_selector(task, type), "template", s_template(self, task, type));
     json_t *out = json_pack(
         "{s:s, s:s, s:o, s:o}", "apiVersion", "apps/v1", "kind", "StatefulSet", "metadata", metadata, "spec", spec);
     TT_CHECK(out != NULL);
@@ -180,23 +182,55 @@ json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_typ
     return out;
 }
 
-json_t *edl_group(const edl_objects_t *self, const edl_task_t *task)
+/*  Of a task: how many members it has of which template. s_free_parts when done. */
+static void s_parts(front_part_t parts[EDL_TYPES], const edl_objects_t *self, const edl_task_t *task)
+{
+    for (int type = 0; type < EDL_TYPES; type++)
+        parts[type] = (front_part_t){elasticdl_type_name((elasticdl_type_t)type),
+            s_template(self, task, (elasticdl_type_t)type), s_count(task, (elasticdl_type_t)type)};
+}
+
+static void s_free_parts(const front_part_t parts[EDL_TYPES])
+{
+    for (int type = 0; type < EDL_TYPES; type++)
+        json_decref(parts[type].template_);
+}
+
+static json_t *s_task_metadata(const edl_objects_t *self, const edl_task_t *task)
 {
     char name[EDL_TASK_FOLDER];
-    front_part_t parts[EDL_TYPES];
-    json_t *templates[EDL_TYPES];
     edl_task_folder(task, name);
-    for (int type = 0; type < EDL_TYPES; type++) {
-        templates[type] = s_template(self, task, (elasticdl_type_t)type);
-        parts[type] = (front_part_t){
-            elasticdl_type_name((elasticdl_type_t)type), templates[type], s_count(task, (elasticdl_type_t)type)};
-    }
-    json_t *metadata =
-        json_pack("{s:s, s:s, s:o}", "name", name, "namespace", self->namespace_, "labels", s_task_labels(task));
-    json_t *out = gang_of_parts(task->gang, metadata, parts, EDL_TYPES);
-    for (int type = 0; type < EDL_TYPES; type++)
-        json_decref(templates[type]);
+    return json_pack("{s:s, s:s, s:o}", "name", name, "namespace", self->namespace_, "labels", s_task_labels(task));
+}
+
+json_t *edl_group(const edl_objects_t *self, const edl_task_t *task)
+{
+    front_part_t parts[EDL_TYPES];
+    s_parts(parts, self, task);
+    json_t *out = gang_of_parts(task->gang, s_task_metadata(self, task), parts, EDL_TYPES);
+    s_free_parts(parts);
     return out;
+}
+
+json_t *edl_workload(const edl_objects_t *self, const edl_task_t *task)
+{
+    front_part_t parts[EDL_TYPES];
+    s_parts(parts, self, task);
+    json_t *out = kueue_of_parts(s_task_metadata(self, task), task->request.queue, parts, EDL_TYPES);
+    s_free_parts(parts);
+    return out;
+}
+
+void edl_workload_own(json_t *workload, const edl_task_t *task, const char *uid)
+{
+    char set[EDL_SET_NAME], folder[EDL_TASK_FOLDER];
+    json_t *metadata = json_object_get(workload, "metadata");
+    s_name(set, task, ELASTICDL_WORKER);
+    edl_task_folder(task, folder);
+    json_object_set_new(
+        metadata, "name", json_sprintf("elasticdl-%s-%.5s", folder, uid)); /* another task's has another */
+    json_object_set_new(
+        metadata, "ownerReferences", json_pack("[o]", parts_owner_of("apps/v1", "StatefulSet", set, uid, false)));
 }
 
 /*  Names are there before members are ready, since programs that start look for each other. */
@@ -210,6 +244,19 @@ json_t *edl_service(const edl_objects_t *self, const edl_task_t *task, elasticdl
         "program", "port", EDL_PROGRAM_PORT);
     TT_CHECK(out != NULL);
     return out;
+}
+
+json_t *edl_set_raise(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type, const json_t *updates)
+{
+    json_t *template_ = s_template(self, task, type);
+    kueue_dress(template_, updates, elasticdl_type_name(type));
+    return json_pack("[{s:s, s:s, s:i}, {s:s, s:s, s:o}]", "op", "replace", "path", "/spec/replicas", "value",
+        s_count(task, type), "op", "replace", "path", "/spec/template", "value", template_);
+}
+
+json_t *edl_set_lower(void)
+{
+    return json_pack("{s:{s:i}}", "spec", "replicas", 0);
 }
 
 json_t *edl_set_end(json_t *record)
@@ -239,8 +286,10 @@ tt_status_t edl_set_read(edl_found_t *out, const json_t *object)
     const json_t *labels = parts_object(metadata, "labels"), *notes = parts_object(metadata, "annotations");
     const char *name = parts_text(metadata, "name", "?"), *type = parts_text(labels, "type", "");
     char expected[EDL_SET_NAME];
-    *out =
-        (edl_found_t){.id = s_number(parts_text(labels, EDL_LABEL, "")), .end = parts_text(notes, EDL_NOTE_END, NULL)};
+    *out = (edl_found_t){.id = s_number(parts_text(labels, EDL_LABEL, "")),
+        .end = parts_text(notes, EDL_NOTE_END, NULL),
+        .uid = parts_text(metadata, "uid", ""),
+        .raised = json_integer_value(json_object_get(parts_object(object, "spec"), "replicas")) > 0};
     out->type = strcmp(type, elasticdl_type_name(ELASTICDL_PS)) == 0 ? ELASTICDL_PS : ELASTICDL_WORKER;
     if (out->id < 0 || strcmp(type, elasticdl_type_name(out->type)) != 0)
         return tt_err(TT_DATA, "StatefulSet %.80s: its labels are none of a task's", name);

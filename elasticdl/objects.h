@@ -40,6 +40,13 @@ json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_typ
 json_t *edl_service(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type);
 /*  The PodGroup of all members of a task that has one. */
 json_t *edl_group(const edl_objects_t *self, const edl_task_t *task);
+/*  The Workload of a task with a queue, which has its name and its owner when the workers' set is there (uid). */
+json_t *edl_workload(const edl_objects_t *self, const edl_task_t *task);
+void edl_workload_own(json_t *workload, const edl_task_t *task, const char *uid);
+/*  The patch (JSON) by which the pods of a set are made that is admitted, with what Kueue's updates have for it and nothing of those before; and
+ *  that (merge) by which they go. */
+json_t *edl_set_raise(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type, const json_t *updates);
+json_t *edl_set_lower(void);
 /*  The patch (merge) by which a set ends: no pods, and why. Takes record. */
 json_t *edl_set_end(json_t *record);
 /*  Where the program of a member of that set serves. */
@@ -52,7 +59,8 @@ typedef struct {
     elasticdl_type_t type;
     elasticdl_request_t request;
     const gang_t *gang; /* by whom its members are placed together; NULL */
-    const char *end;
+    const char *end, *uid;
+    bool raised; /* it has pods, or is to have them */
     int64_t made_s;
 } edl_found_t;
 tt_status_t edl_set_read(edl_found_t *out, const json_t *object);

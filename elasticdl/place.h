@@ -8,6 +8,9 @@
 typedef struct edl_place edl_place_t;
 
 typedef struct {
+    /*  Of a task with a queue, asked again and again: may it have its members, and why not? TT_UNAVAILABLE: it never may. NULL: there are no
+     *  queues. */
+    tt_status_t (*admits)(edl_place_t *self, const edl_task_t *task, bool *admitted, char words[EDL_TASK_WAITS]);
     /*  Start the agent of a member; *id is the place's number for it. */
     tt_status_t (*make)(edl_place_t *self, const edl_task_t *task, int member, uint64_t *id);
     /*  Where its agent serves, and where its program is to. TT_AGAIN: not yet; `waits` is why, and "" where it only takes its time. */
@@ -37,6 +40,7 @@ struct edl_place {
     char address[ELASTICDL_ADDRESS]; /* of this master, for its members                                              */
     bool stays;                      /* members go on without their master, and it finds them again                  */
     const gang_t *gang;              /* members of new tasks are placed together by this one; NULL = each by itself   */
+    char queue[ELASTICDL_QUEUE];     /* in which a new task waits that names none; "" = in none                       */
     bool images;                     /* a member runs in an image, so a task has to name one                         */
 };
 

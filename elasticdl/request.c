@@ -26,22 +26,37 @@ static tt_status_t s_strategy(elasticdl_strategy_t *out, const char *name)
     return tt_err(TT_INVALID, "strategy is '%.60s'; AllReduce and ParameterServer are possible", name);
 }
 
+static bool s_is_label(const char *text, size_t room)
+{
+    const size_t length = strlen(text);
+    bool good = length > 0 && length < room && text[0] != '-' && text[length - 1] != '-';
+    for (const char *c = text; *c && good; c++)
+        good = islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '-';
+    return good;
+}
+
 tt_status_t elasticdl_name_check(const char *name)
 {
-    const size_t length = strlen(name);
-    bool good = length > 0 && length < ELASTICDL_NAME && name[0] != '-' && name[length - 1] != '-';
-    for (const char *c = name; *c && good; c++)
-        good = islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '-';
-    if (good && isalpha((unsigned char)name[0]))
+    if (s_is_label(name, ELASTICDL_NAME) && isalpha((unsigned char)name[0]))
         return TT_OK;
     return tt_err(TT_INVALID,
         "name is '%.60s'; lower case letters, digits and '-' within are possible, a letter first, at most %d", name,
         ELASTICDL_NAME - 1);
 }
 
+tt_status_t elasticdl_queue_check(const char *name)
+{
+    if (s_is_label(name, ELASTICDL_QUEUE))
+        return TT_OK;
+    return tt_err(TT_INVALID, "queue is '%.80s'; lower case letters, digits and '-' within are possible, at most %d",
+        name, ELASTICDL_QUEUE - 1);
+}
+
 tt_status_t elasticdl_request_check(const elasticdl_request_t *self)
 {
     TT_TRY(elasticdl_name_check(self->name));
+    if (self->queue[0])
+        TT_TRY(elasticdl_queue_check(self->queue));
     if (self->strategy == ELASTICDL_PARAMETER_SERVER && self->ps < 1)
         return tt_err(TT_INVALID, "n_ps is 0; ParameterServer needs at least 1, without any it is AllReduce");
     if (self->workers + self->ps > ELASTICDL_MEMBERS)
@@ -101,6 +116,7 @@ tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query)
         TT_TRY(s_count(&self.ps, query, "n_ps", 0));
     TT_TRY(s_optional(self.name, sizeof self.name, query, "name", "default"));
     TT_TRY(s_optional(self.image, sizeof self.image, query, "img", ""));
+    TT_TRY(s_optional(self.queue, sizeof self.queue, query, "queue", ""));
     TT_TRY(s_deadline(&self.deadline_s, query));
     TT_TRY(elasticdl_request_check(&self));
     *out = self;
@@ -110,8 +126,10 @@ tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query)
 void elasticdl_request_write(char out[ELASTICDL_QUERY], const elasticdl_request_t *self)
 {
     char *image = tt_query_escape(self->image);
-    const int used = snprintf(out, ELASTICDL_QUERY, "strategy=%s&n_worker=%d&n_ps=%d&img=%s&name=%s",
+    int used = snprintf(out, ELASTICDL_QUERY, "strategy=%s&n_worker=%d&n_ps=%d&img=%s&name=%s",
         elasticdl_strategy_name(self->strategy), self->workers, self->ps, image, self->name);
+    if (self->queue[0])
+        used += snprintf(out + used, ELASTICDL_QUERY - (size_t)used, "&queue=%s", self->queue);
     if (self->deadline_s)
         snprintf(out + used, ELASTICDL_QUERY - (size_t)used, "&deadline_s=%d", self->deadline_s);
     free(image);

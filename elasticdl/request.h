@@ -13,6 +13,8 @@ enum {
         256, /* of an image, with the 0                                                                       */
     ELASTICDL_MEMBERS =
         256, /* parameter servers and workers of a task together                                              */
+    ELASTICDL_QUEUE =
+        64, /* of a queue, with the 0                                                                        */
     ELASTICDL_QUERY =
         1536 /* room for any request as a query, with the 0                                                   */
 };
@@ -23,9 +25,12 @@ typedef struct {
     elasticdl_strategy_t strategy;
     int workers, ps; /* ps: 0 for AllReduce, whatever the query says, as the client always sends one */
     char name[ELASTICDL_NAME], image[ELASTICDL_IMAGE]; /* image: "" = none was named */
-    int deadline_s; /* so long after it was asked for a task that is not over has failed; 0 = none */
+    char queue[ELASTICDL_QUEUE]; /* of Kueue's, in which it waits for all of its members' places; "" = in none */
+    int deadline_s;              /* so long after it was asked for a task that is not over has failed; 0 = none */
 } elasticdl_request_t;
 
+/*  May a queue be called so? */
+tt_status_t elasticdl_queue_check(const char *name);
 /*  TT_INVALID: the words say which parameter, and what it may be. */
 tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query);
 /*  The query that elasticdl_request_read reads as this. */

@@ -6,6 +6,7 @@
  *  Threads: the loop's. */
 #pragma once
 #include "elasticdl/group.h"
+#include "elasticdl/queue.h"
 
 typedef struct {
     bool made, found, gone; /* its task asked for it; was told where it is; was told that it is gone */
@@ -23,12 +24,15 @@ typedef struct {
     elasticdl_type_t type;
     char name[EDL_SET_NAME];
     int count;
-    edl_set_pod_t *pods;          /* by ordinal */
-    edl_group_t *group;           /* of its task; it comes first. NULL = none               */
-    bool adopted, over;           /* it was there before this master; and its task has ended  */
-    bool ending;                  /* no pods are wanted any more                            */
-    bool clear;                   /* ... and it was seen that there are none                */
-    int holds;                    /* it is not scaled down before this is 0                 */
+    edl_set_pod_t *pods; /* by ordinal */
+    edl_group_t *group;  /* of its task; it comes first. NULL = none               */
+    edl_queue_t *queue;  /* of its task; it says when there may be pods. NULL = none */
+    char uid[40];        /* where there is a queue; "" = not known yet             */
+    bool raised, idle;   /* pods are wanted, as far as the API server was asked; none were seen since they were not */
+    bool adopted, over;  /* it was there before this master; and its task has ended  */
+    bool ending;         /* no pods are wanted any more                            */
+    bool clear;          /* ... and it was seen that there are none                */
+    int holds;           /* it is not scaled down before this is 0                 */
     char *create, *service, *end; /* bodies that are still to be sent: NULL = the API server has it */
     /* the rest is sets.c's */
     bool scaled, unserved, remove, silent;
@@ -36,7 +40,8 @@ typedef struct {
     uint64_t request;
     int step;
     int64_t again_ms;
-    uint64_t scaled_look; /* the newest list when it was scaled */
+    uint64_t scaled_look; /* the newest list when it was scaled, or lowered */
+    bool moving;          /* raised or lowered without an answer yet        */
 } edl_set_t;
 
 /*  Borrows all of it. */
@@ -54,6 +59,9 @@ void edl_sets_adopt(edl_sets_t *self, const edl_task_t *task, const edl_found_t 
 void edl_set_finish(edl_set_t *set, json_t *record);
 /*  The set itself goes, too, when its pods have gone. It is freed then. */
 void edl_set_remove(edl_set_t *set);
+
+/*  It is in a queue, and may have no pods: those that it has go. */
+bool edl_set_rests(const edl_set_t *set);
 
 /*  The first set, and those behind it, in no order; NULL behind the last. */
 edl_set_t *edl_sets_nth(edl_sets_t *self, size_t n);

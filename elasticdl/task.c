@@ -8,12 +8,14 @@
 #include "common/base/text.h"
 
 static const char *const s_steps[] = {
+    [EDL_TASK_QUEUED] = "waiting in its queue",
     [EDL_TASK_PS] = "making parameter servers",
     [EDL_TASK_WORKERS] = "making workers",
     [EDL_TASK_CONFIG] = "configuring",
     [EDL_TASK_RUN_PS] = "starting parameter servers",
     [EDL_TASK_RUN] = "starting workers",
     [EDL_TASK_RUNNING] = "running",
+    [EDL_TASK_BACK] = "giving its places back",
     [EDL_TASK_ENDING] = "ending",
     [EDL_TASK_OVER] = "over",
 };
@@ -34,6 +36,14 @@ static const char *s_step(const edl_task_t *self)
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
+/*  The step that makes the first members, or before which it waits for them. */
+static edl_task_step_t s_first(const edl_task_t *self)
+{
+    if (self->request.queue[0] && !self->admitted)
+        return EDL_TASK_QUEUED;
+    return self->request.ps > 0 && !self->gang ? EDL_TASK_PS : EDL_TASK_WORKERS;
+}
+
 void edl_task_new(
     edl_task_t **self_p, int id, const elasticdl_request_t *request, const edl_task_limits_t *limits, int64_t now_ms)
 {
@@ -41,7 +51,7 @@ void edl_task_new(
     self->id = id;
     self->request = *request;
     self->limits = limits;
-    self->step = request->ps > 0 ? EDL_TASK_PS : EDL_TASK_WORKERS;
+    self->step = s_first(self);
     self->begun_ms = self->since_ms = now_ms;
     self->count = request->ps + request->workers;
     self->members = tt_array0((size_t)self->count, sizeof *self->members);
@@ -54,8 +64,7 @@ void edl_task_new(
 void edl_task_together(edl_task_t *self, const gang_t *gang)
 {
     self->gang = gang;
-    if (gang)
-        self->step = EDL_TASK_WORKERS;
+    self->step = s_first(self);
 }
 
 void edl_task_destroy(edl_task_t **self_p)
@@ -195,16 +204,51 @@ static void s_find_anew(edl_task_t *self, int64_t now_ms)
         edl_task_lost(self, fresh, "its agent was started anew: its program is gone", now_ms);
 }
 
+void edl_task_admit(edl_task_t *self, bool admitted, const char *words)
+{
+    self->admitted = admitted;
+    tt_text_copy(self->waits, sizeof self->waits, admitted ? "" : words);
+}
+
+/*  Nobody of its members is there. */
+static void s_requeue(edl_task_t *self, int64_t now_ms)
+{
+    memset(self->members, 0, (size_t)self->count * sizeof *self->members);
+    memset(self->addresses, 0, (size_t)self->count * sizeof *self->addresses);
+    for (int i = 0; i < self->count; i++)
+        self->members[i].exit_code = -1;
+    self->adopted = false;
+    s_enter(self, s_first(self), now_ms);
+}
+
+/*  It begins, or gives back what it has: what its queue decides. False: that decides nothing now. */
+static bool s_queued(edl_task_t *self, int64_t now_ms)
+{
+    const bool has = self->step > EDL_TASK_QUEUED && self->step <= EDL_TASK_RUNNING;
+    if (self->step == EDL_TASK_QUEUED && self->admitted)
+        s_enter(self, s_first(self), now_ms);
+    else if (self->step == EDL_TASK_BACK && s_all_gone(self))
+        s_requeue(self, now_ms);
+    else if (has && self->request.queue[0] && !self->admitted)
+        s_enter(self, EDL_TASK_BACK, now_ms);
+    else
+        return false;
+    for (int i = 0; i < self->count; i++)
+        self->members[i].asked = false;
+    return true;
+}
+
 /*  Is the step done, or late? */
 static void s_advance(edl_task_t *self, int64_t now_ms)
 {
     const bool late = now_ms - self->since_ms >= s_limit_ms(self);
+    const bool rests = self->step == EDL_TASK_QUEUED || self->step == EDL_TASK_BACK;
     if (self->step == EDL_TASK_OVER)
         return;
     if (self->step == EDL_TASK_ENDING) {
         if (s_all_gone(self) || late)
             s_enter(self, EDL_TASK_OVER, now_ms);
-    } else if (s_waits_for(self) < 0) {
+    } else if (!rests && s_waits_for(self) < 0) {
         if (self->step == EDL_TASK_RUNNING)
             s_end(self, EDL_TASK_SUCCEEDED, "", now_ms);
         else
@@ -213,6 +257,8 @@ static void s_advance(edl_task_t *self, int64_t now_ms)
             s_find_anew(self, now_ms);
     } else if (now_ms >= s_deadline_ms(self)) {
         s_overdue(self, now_ms);
+    } else if (s_queued(self, now_ms) || rests) {
+        return;
     } else if (self->step == EDL_TASK_RUNNING) {
         s_silent(self, now_ms);
     } else if (late) {
@@ -263,9 +309,9 @@ edl_task_act_t edl_task_next(edl_task_t *self, int *member, int64_t now_ms)
     }
     int from, to;
     const member_state_t aim = s_aim(self, &from, &to);
-    for (int i = 0; i < self->count && self->step != EDL_TASK_OVER; i++) {
-        const edl_task_act_t act =
-            self->step == EDL_TASK_ENDING ? s_act_ending(&self->members[i]) : s_act(self, i, from, to, aim, now_ms);
+    for (int i = 0; i < self->count && self->step != EDL_TASK_OVER && self->step != EDL_TASK_QUEUED; i++) {
+        const bool ends = self->step == EDL_TASK_ENDING || self->step == EDL_TASK_BACK;
+        const edl_task_act_t act = ends ? s_act_ending(&self->members[i]) : s_act(self, i, from, to, aim, now_ms);
         *member = i;
         if (act != EDL_TASK_NOTHING)
             return act;
@@ -277,10 +323,11 @@ int64_t edl_task_due_ms(const edl_task_t *self, int64_t now_ms)
 {
     if (self->step == EDL_TASK_OVER)
         return -1;
-    int64_t due = self->step == EDL_TASK_RUNNING ? INT64_MAX : self->since_ms + s_limit_ms(self);
+    const bool rests = self->step == EDL_TASK_QUEUED || self->step == EDL_TASK_BACK;
+    int64_t due = self->step == EDL_TASK_RUNNING || rests ? INT64_MAX : self->since_ms + s_limit_ms(self);
     if (self->step < EDL_TASK_ENDING && s_deadline_ms(self) < due)
         due = s_deadline_ms(self);
-    for (int i = 0; i < self->count && self->step != EDL_TASK_ENDING; i++) {
+    for (int i = 0; i < self->count && self->step != EDL_TASK_ENDING && !rests; i++) {
         const edl_task_member_t *member = &self->members[i];
         if (!member->asked && member->again_ms > now_ms && member->again_ms < due)
             due = member->again_ms;
@@ -346,7 +393,7 @@ void edl_task_lost(edl_task_t *self, int i, const char *reason, int64_t now_ms)
     member->present = false;
     member->asked = false;
     member->state = MEMBER_ENDED;
-    if (self->step >= EDL_TASK_ENDING || ended) {
+    if (self->step >= EDL_TASK_BACK || ended) {
         if (!ended)
             tt_text_copy(member->reason, sizeof member->reason, "ended with its task");
         return;
@@ -435,7 +482,7 @@ static void s_refused(edl_task_t *self, int i, int code, const char *text, int64
 void edl_task_heard(edl_task_t *self, int i, int code, const char *text, int64_t now_ms)
 {
     edl_task_member_t *member = &self->members[i];
-    if (self->step >= EDL_TASK_ENDING)
+    if (self->step >= EDL_TASK_BACK)
         return;
     member->asked = false;
     if (code == 200)
@@ -462,6 +509,8 @@ elasticdl_cluster_t edl_task_cluster(const edl_task_t *self)
 const char *edl_task_state(const edl_task_t *self)
 {
     static const char *const outcomes[] = {"over", "succeeded", "failed", "deleted"};
+    if (self->step == EDL_TASK_QUEUED || self->step == EDL_TASK_BACK)
+        return "queued";
     if (self->step < EDL_TASK_RUNNING)
         return "starting";
     return self->step == EDL_TASK_OVER ? outcomes[self->outcome] : s_step(self);
@@ -515,7 +564,9 @@ json_t *edl_task_status(const edl_task_t *self)
     json_object_set_new(out, "image", tt_json_text(self->request.image));
     json_object_set_new(out, "state", json_string(edl_task_state(self)));
     json_object_set_new(out, "step", json_string(s_step(self)));
-    json_object_set_new(out, "reason", self->reason[0] ? tt_json_text(self->reason) : json_null());
+    const char *reason = self->outcome == EDL_TASK_UNDECIDED ? self->waits : self->reason;
+    json_object_set_new(out, "queue", self->request.queue[0] ? json_string(self->request.queue) : json_null());
+    json_object_set_new(out, "reason", reason[0] ? tt_json_text(reason) : json_null());
     json_object_set_new(out, "exit_code", self->failed_code ? json_integer(self->failed_code) : json_null());
     json_object_set_new(out, "members", members);
     return out;

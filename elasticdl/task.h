@@ -1,11 +1,13 @@
 /*  task - a task from its request to its end, as a state machine without sockets or processes.
  *
+ *      EDL_TASK_QUEUED   of one with a queue: its place says when it may have its members
  *      EDL_TASK_PS       the parameter servers are made, and waited for until all are ready    (AllReduce: left out)
  *      EDL_TASK_WORKERS  the same of the workers
  *      EDL_TASK_CONFIG   every member is sent its NUM_WORKERS and TF_CONFIG
  *      EDL_TASK_RUN_PS   the parameter servers are started, and then
  *      EDL_TASK_RUN      the workers
  *      EDL_TASK_RUNNING  every member is watched until the last worker has ended
+ *      EDL_TASK_BACK     of one with a queue, which may not have its members any more: they are ended, and then it waits again, and begins anew
  *      EDL_TASK_ENDING   whatever is left of the members is ended
  *      EDL_TASK_OVER     succeeded: every worker ended with 0; failed: `reason` says who and why; deleted: somebody asked for it
  *
@@ -18,12 +20,14 @@
 #include "elasticdl/cluster.h"
 
 typedef enum {
+    EDL_TASK_QUEUED,
     EDL_TASK_PS,
     EDL_TASK_WORKERS,
     EDL_TASK_CONFIG,
     EDL_TASK_RUN_PS,
     EDL_TASK_RUN,
     EDL_TASK_RUNNING,
+    EDL_TASK_BACK,
     EDL_TASK_ENDING,
     EDL_TASK_OVER
 } edl_task_step_t;
@@ -82,6 +86,8 @@ typedef struct {
     bool adopted;     /* begun by a master before this one: its members are taken as their agents say they are */
     int failed_code;  /* EDL_TASK_FAILED: the exit code of the program that failed; 0 = it was not one's end */
     char reason[640];
+    bool admitted;              /* of one with a queue: it may have its members */
+    char waits[EDL_TASK_WAITS]; /* why not, in its queue's words                */
     int count;
     edl_task_member_t *members;           /* parameter servers, then workers */
     char (*addresses)[ELASTICDL_ADDRESS]; /* beside them: "HOST:PORT" for TF_CONFIG */
@@ -104,6 +110,10 @@ void edl_task_new(
 /*  Of a new task: no member is waited for before all are asked for, since none is placed before. NULL: nothing. */
 void edl_task_together(edl_task_t *self, const gang_t *gang);
 void edl_task_destroy(edl_task_t **self_p);
+
+/*  Of a task with a queue: may it have its members? words: why not. Said whenever the place is asked; one that has members and may not have them
+ *  any more gives them back. */
+void edl_task_admit(edl_task_t *self, bool admitted, const char *words);
 
 /*  The next thing that is to be done, and of which member. EDL_TASK_MAKE, EDL_TASK_FIND: by the place; the three questions and EDL_TASK_WATCH
  *  (/status?wait_ms=...) to the member's agent; EDL_TASK_END: end it. Each is said once until it is answered. */
@@ -132,7 +142,7 @@ json_t *edl_task_record(const edl_task_t *self);
 tt_status_t edl_task_restore(edl_task_t *self, const json_t *record, int64_t now_ms);
 
 elasticdl_cluster_t edl_task_cluster(const edl_task_t *self);
-/*  "starting", "running", "ending", "succeeded", "failed", "deleted". */
+/*  "queued", "starting", "running", "ending", "succeeded", "failed", "deleted". */
 const char *edl_task_state(const edl_task_t *self);
 /*  "default-0": its name and its number. */
 void edl_task_folder(const edl_task_t *self, char out[EDL_TASK_FOLDER]);

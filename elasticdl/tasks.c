@@ -148,10 +148,15 @@ tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *reque
     if (members + request->workers + request->ps > ELASTICDL_AGENTS)
         return tt_err(TT_UNAVAILABLE, "%d members run, and no more than %d are possible: delete a task", members,
             ELASTICDL_AGENTS);
+    if (request->queue[0] && !self->place->ops->admits)
+        return tt_err(TT_INVALID, "queue is '%s'; only a master on a cluster has queues", request->queue);
     if (self->place->images && !request->image[0])
         return tt_err(TT_INVALID, "img is missing: the image that the members of the task run");
+    elasticdl_request_t own = *request;
+    if (!own.queue[0])
+        snprintf(own.queue, sizeof own.queue, "%s", self->place->queue);
     s_make_room(self);
-    edl_task_new(out, self->next_id, request, self->limits, tt_now_ms(self->clock));
+    edl_task_new(out, self->next_id, &own, self->limits, tt_now_ms(self->clock));
     edl_task_together(*out, self->place->gang);
     s_add(self, *out);
     self->created++;
@@ -337,6 +342,22 @@ static void s_say(edl_tasks_t *self, entry_t *entry)
         task->reason);
 }
 
+/*  What its queue says of a task that has one; of members that it is to give back no answers are waited for. */
+static void s_ask_queue(edl_tasks_t *self, entry_t *entry)
+{
+    edl_task_t *task = entry->task;
+    char words[EDL_TASK_WAITS] = "";
+    bool admitted = false;
+    if (!task->request.queue[0] || task->step >= EDL_TASK_ENDING)
+        return;
+    if (self->place->ops->admits(self->place, task, &admitted, words) != TT_OK)
+        edl_task_fail(task, tt_err_text(), tt_now_ms(self->clock));
+    else
+        edl_task_admit(task, admitted, words);
+    if (!admitted)
+        s_cancel(entry);
+}
+
 void edl_tasks_step(edl_tasks_t *self)
 {
     uint64_t place;
@@ -346,6 +367,7 @@ void edl_tasks_step(edl_tasks_t *self)
     for (size_t t = 0; t < self->count; t++) {
         entry_t *entry = &self->entries[t];
         int member = 0;
+        s_ask_queue(self, entry);
         for (edl_task_act_t act;
              (act = edl_task_next(entry->task, &member, tt_now_ms(self->clock))) != EDL_TASK_NOTHING;)
             s_do(self, entry, act, member);

@@ -128,6 +128,7 @@ def refused(folder):
                               ("/create?strategy=ParameterServer&n_worker=1", 400, "n_ps is missing"),
                               ("/create?strategy=Ring&n_worker=1", 400, "strategy is 'Ring'; AllReduce and ParameterServer are possible"),
                               ("/create?strategy=AllReduce&n_worker=1&name=../x", 400, "name is '../x'"),
+                              ("/create?strategy=AllReduce&n_worker=1&queue=team", 400, "queue is 'team'; only a master on a cluster has queues"),
                               ("/status", 400, "id or name is missing"), ("/status?id=x", 400, "id is 'x'; a number is possible"),
                               ("/status?name=nobody", 404, "there is no task nobody"), ("/nothing", 404, "there are /create"),
                               ("/logs?name=a", 404, "there is no task a")]:

@@ -3,6 +3,7 @@
 of this machine. What a real one says k8s.test_elasticdl hears."""
 import base64
 import contextlib
+import functools
 import http.server
 import json
 import os
@@ -28,6 +29,7 @@ class Cluster:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.secret, self.sets, self.services, self.groups, self.pods, self.fails, self.asked = None, {}, {}, {}, {}, {}, []
+        self.workloads, self.flavors = {}, {}
         self.number = 0
         self.waits = None  # a status for all pods instead of theirs
         self.lock = threading.Lock()
@@ -52,7 +54,7 @@ class Cluster:
                     self.wfile.write(text)
                     self.wfile.flush()
 
-            do_GET = do_POST = do_PATCH = do_DELETE = answer
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -64,23 +66,27 @@ class Cluster:
             "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": "lab"}}]}))
 
     def answer(self, method, path, body):
-        kind = path.split("/lab/")[1].split("/")[0]
+        kind = path.split("/lab/" if "/lab/" in path else "/v1beta2/")[1].split("/")[0]
         self.asked.append(f"{method} {kind}")
         fails = self.fails.get(f"{method} {kind}", [])
         code = fails.pop(0) if fails else 0
         if code not in (0, "lost"):
             return code, {"message": "so says the test"}
-        said = self.do(method, kind, path.split("/")[-1], body)
+        parts = ["status"] if path.endswith("/status") else ["spec"]
+        said = self.do(method, kind, path.removesuffix("/status").split("/")[-1], body, parts)
         return (503, {"message": "lost"}) if code == "lost" else said
 
-    def do(self, method, kind, name, body):
+    def do(self, method, kind, name, body, parts):
         if kind == "secrets":
             return self.do_secret(method, body)
         if kind == "events":
             return 200, {"items": []}
         if kind == "pods":
             return 200, {"items": [{**pod["object"], "status": self.waits or pod["object"]["status"]} for pod in self.pods.values()]}
-        return self.do_object(method, {"statefulsets": self.sets, "podgroups": self.groups}.get(kind, self.services), name, body)
+        if method == "GET" and name != kind:
+            one = {"statefulsets": self.sets, "workloads": self.workloads, "resourceflavors": self.flavors}[kind].get(name)
+            return (200, one) if one else (404, {"message": f"{name} not found"})
+        return self.do_object(method, {"statefulsets": self.sets, "podgroups": self.groups, "workloads": self.workloads}.get(kind, self.services), name, body, parts)
 
     def do_secret(self, method, body):
         if method == "POST":
@@ -89,25 +95,34 @@ class Cluster:
             return 404, {"message": "none"}
         return 200, {"data": {"token": base64.b64encode(self.secret.encode()).decode()}}
 
-    def do_object(self, method, objects, name, body):
+    def do_object(self, method, objects, name, body, parts):
         if method == "GET":
             return 200, {"items": [one for one in objects.values() if objects is not self.groups or one["metadata"].get("labels")]}
         if method == "POST":
             name = body["metadata"]["name"]
             if name in objects:
                 return 409, {"message": f"{name} already exists", "reason": "AlreadyExists"}
-            body["metadata"]["creationTimestamp"] = s_moment(0)
+            self.number += 1
+            body["metadata"] |= {"creationTimestamp": s_moment(0), "uid": f"{self.number:05}-uid", "resourceVersion": str(self.number)}
             objects[name] = body
         elif name not in objects:
             return 404, {"message": f"{name} not found"}
         if objects is self.sets and method == "PATCH":
-            objects[name]["metadata"].setdefault("annotations", {}).update(body["metadata"]["annotations"])
-            objects[name]["spec"]["replicas"] = body["spec"]["replicas"]
+            s_patch(objects[name], body)
+        if objects is self.workloads and method == "PUT":
+            if body["metadata"]["resourceVersion"] != objects[name]["metadata"]["resourceVersion"]:
+                return 409, {"message": f"{name} has been modified", "reason": "Conflict"}
+            self.change(objects[name], **{part: body[part] for part in parts})
         found = objects.pop(name) if method == "DELETE" else objects[name]
         if objects is self.sets:
             for other in {name, *self.sets}:
                 self.follow(other)
         return 200, found
+
+    def change(self, workload, **parts):
+        self.number += 1
+        workload["metadata"]["resourceVersion"] = str(self.number)
+        workload.update(parts)
 
     def placed(self, name):
         """As a gang scheduler has it: a set's pods have no place before there are enough of their group."""
@@ -151,6 +166,18 @@ class Cluster:
         with self.lock:
             for name in list(self.pods):
                 self.end(name)
+
+
+def s_patch(into, patch):
+    """As application/merge-patch+json, and of a list as application/json-patch+json."""
+    for step in patch if isinstance(patch, list) else []:
+        *way, last = step["path"].strip("/").split("/")
+        functools.reduce(dict.__getitem__, way, into)[last] = step["value"]
+    for key, value in patch.items() if isinstance(patch, dict) else []:
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            s_patch(into[key], value)
+        else:
+            into[key] = value
 
 
 def s_group_of(a_set):

@@ -167,6 +167,75 @@ static void test_a_group(void **state)
     edl_templates_clear(&objects.templates);
 }
 
+static edl_task_t *s_queued_task(void)
+{
+    edl_task_t *task = s_task("job");
+    snprintf(task->request.queue, sizeof task->request.queue, "team");
+    return task;
+}
+
+/*  All of its members or none, owned by the workers' set, and named after it: the next task's is another one. */
+static void test_a_workload(void **state)
+{
+    (void)state;
+    edl_task_t *task = s_queued_task();
+    json_t *workload = edl_workload(&s_objects, task);
+    edl_workload_own(workload, task, "0123456789");
+    s_says(workload, "kind", "Workload");
+    s_says(workload, "metadata.name", "elasticdl-job-7-01234");
+    s_says(workload, "metadata.namespace", "lab");
+    s_says(workload, "metadata.labels." EDL_LABEL, "7");
+    s_says(workload, "metadata.ownerReferences.0.kind", "StatefulSet");
+    s_says(workload, "metadata.ownerReferences.0.name", "job-worker-7");
+    s_says(workload, "metadata.ownerReferences.0.uid", "0123456789");
+    s_says(workload, "spec.queueName", "team");
+    for (int type = 0; type < EDL_TYPES; type++) {
+        json_t *set = edl_set(&s_objects, task, (elasticdl_type_t)type);
+        const json_t *pods = json_array_get(s_at(workload, "spec.podSets"), (size_t)type);
+        s_says(pods, "name", elasticdl_type_name((elasticdl_type_t)type));
+        s_counts(pods, "count", type == ELASTICDL_PS ? 1 : 3);
+        assert_null(json_object_get(pods, "minCount"));
+        assert_true(json_equal(s_at(pods, "template"), s_at(set, "spec.template")));
+        json_decref(set);
+    }
+    json_decref(workload);
+    edl_task_destroy(&task);
+}
+
+/*  In a queue a set has no pods at first, and is read so again. Admitted it has all of them, where Kueue wants them. */
+static void test_a_set_in_a_queue(void **state)
+{
+    (void)state;
+    edl_task_t *task = s_queued_task();
+    json_t *set = edl_set(&s_objects, task, ELASTICDL_WORKER);
+    json_t *updates = json_pack("{s:{s:{s:s}, s:{s:s}}, s:{s:{s:s}}}", "worker", "nodeSelector", "card", "fast",
+        "labels", "app", "theirs", "ps", "nodeSelector", "card", "none");
+    s_counts(set, "spec.replicas", 0);
+    s_make(set);
+    json_object_set_new((json_t *)s_at(set, "metadata"), "uid", json_string("0123"));
+    edl_found_t found;
+    assert_int_equal(edl_set_read(&found, set), TT_OK);
+    assert_false(found.raised);
+    assert_string_equal(found.uid, "0123");
+    assert_string_equal(found.request.queue, "team");
+    json_object_set_new((json_t *)s_at(set, "spec"), "replicas", json_integer(3));
+    assert_int_equal(edl_set_read(&found, set), TT_OK);
+    assert_true(found.raised);
+    json_t *raise = edl_set_raise(&s_objects, task, ELASTICDL_WORKER, updates), *lower = edl_set_lower();
+    s_says(raise, "0.path", "/spec/replicas");
+    s_counts(raise, "0.value", 3);
+    s_says(raise, "1.path", "/spec/template");
+    s_says(raise, "1.value.spec.nodeSelector.card", "fast");
+    s_says(raise, "1.value.metadata.labels.app", "job-7"); /* by it the set knows its pods */
+    s_says(raise, "1.value.spec.containers.0.image", "mnist:2");
+    s_counts(lower, "spec.replicas", 0);
+    json_decref(set);
+    json_decref(raise);
+    json_decref(lower);
+    json_decref(updates);
+    edl_task_destroy(&task);
+}
+
 /*  What a master made another one reads. */
 static void test_a_set_is_read(void **state)
 {
@@ -286,6 +355,8 @@ int main(void)
         cmocka_unit_test(test_a_service),
         cmocka_unit_test(test_names_and_addresses),
         cmocka_unit_test(test_a_group),
+        cmocka_unit_test(test_a_workload),
+        cmocka_unit_test(test_a_set_in_a_queue),
         cmocka_unit_test(test_a_set_is_read),
         cmocka_unit_test(test_an_end_is_read),
         cmocka_unit_test(test_pods),

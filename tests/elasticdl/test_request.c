@@ -1,4 +1,5 @@
 /*  The query of /create: what ElasticDL's client sends, what is missing or wrong and how that is said. */
+#include <stdio.h>
 #include <string.h>
 #include "elasticdl/request.h"
 #include "tests/test.h"
@@ -53,6 +54,8 @@ static void test_refused(void **state)
             "deadline_s is '2h'; a number from 1 to 2147483647 is possible"},
         {"strategy=AllReduce&n_worker=1&deadline_s=2147483648",
             "deadline_s is '2147483648'; a number from 1 to 2147483647 is possible"},
+        {"strategy=AllReduce&n_worker=1&queue=a_b",
+            "queue is 'a_b'; lower case letters, digits and '-' within are possible, at most 63"},
         {"strategy=AllReduce&n_worker=1&img=a%0ab", "img is not text"},
         {"strategy=AllReduce&n_worker=1&img=a%4", "img is not text"},
     };
@@ -100,6 +103,12 @@ static void test_there_and_back(void **state)
     elasticdl_request_write(query, &limited);
     assert_ok(elasticdl_request_read(&back, query));
     assert_int_equal(back.deadline_s, 3600);
+    assert_string_equal(back.queue, "");
+    snprintf(limited.queue, sizeof limited.queue, "team-a");
+    elasticdl_request_write(query, &limited);
+    assert_ok(elasticdl_request_read(&back, query));
+    assert_int_equal(back.deadline_s, 3600);
+    assert_string_equal(back.queue, "team-a");
 }
 
 int main(void)

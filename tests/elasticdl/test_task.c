@@ -158,6 +158,106 @@ static void test_together(void **state)
     s_ends(&stage, "failed", "ps-0: making members for 60 s, and it is not done: Unschedulable: 1/2 tasks in gang");
 }
 
+static void s_queue(stage_t *stage, int workers)
+{
+    elasticdl_request_t request = {.workers = workers, .name = "job", .queue = "team", .deadline_s = 7200};
+    stage->now = 1000;
+    edl_task_new(&stage->task, 7, &request, &s_limits, stage->now);
+}
+
+static void s_status_is(const stage_t *stage, const char *state, const char *step, const char *reason)
+{
+    json_t *status = edl_task_status(stage->task);
+    assert_string_equal(json_string_value(json_object_get(status, "state")), state);
+    assert_string_equal(json_string_value(json_object_get(status, "step")), step);
+    const char *said = json_string_value(json_object_get(status, "reason"));
+    assert_string_equal(said ? said : "", reason);
+    assert_string_equal(json_string_value(json_object_get(status, "queue")), "team");
+    json_decref(status);
+}
+
+/*  However long it waits, it is not late; when it may, it begins as ever. */
+static void test_waits_in_a_queue(void **state)
+{
+    (void)state;
+    stage_t stage;
+    s_queue(&stage, 1);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    edl_task_admit(stage.task, false, "couldn't assign flavors to pod set worker");
+    stage.now += 60 * s_limits.ready_ms;
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    s_status_is(&stage, "queued", "waiting in its queue", "couldn't assign flavors to pod set worker");
+    assert_int_equal(edl_task_due_ms(stage.task, stage.now), 1000 + 7200000 - stage.now); /* its own deadline */
+    edl_task_admit(stage.task, true, "");
+    s_wants(&stage, EDL_TASK_MAKE, 0);
+    s_status_is(&stage, "starting", "making workers", "");
+    s_ready(&stage, 0);
+    s_wants(&stage, EDL_TASK_SEND_CONFIG, 0);
+    edl_task_destroy(&stage.task);
+}
+
+/*  Its deadline is its own also while it waits; and who deletes it waits for nobody. */
+static void test_ends_in_a_queue(void **state)
+{
+    (void)state;
+    stage_t stage;
+    s_queue(&stage, 2);
+    stage.now += 7200000;
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    assert_string_equal(edl_task_state(stage.task), "failed");
+    assert_string_equal(stage.task->reason, "it has not ended 7200 s after it was asked for, its deadline");
+    edl_task_destroy(&stage.task);
+    s_queue(&stage, 2);
+    edl_task_delete(stage.task, stage.now);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    assert_string_equal(edl_task_state(stage.task), "deleted");
+    edl_task_destroy(&stage.task);
+}
+
+static void s_run_one(stage_t *stage)
+{
+    s_wants(stage, EDL_TASK_MAKE, 0);
+    s_ready(stage, 0);
+    s_wants(stage, EDL_TASK_SEND_CONFIG, 0);
+    s_heard(stage, 0, "OK");
+    s_wants(stage, EDL_TASK_SEND_RUN, 0);
+    s_heard(stage, 0, "OK");
+    s_wants(stage, EDL_TASK_WATCH, 0);
+}
+
+/*  Its members go before it waits again, and then it begins anew, with members of which nothing is known; their end costs it nothing. */
+static void test_is_taken_back(void **state)
+{
+    (void)state;
+    stage_t stage;
+    s_queue(&stage, 1);
+    edl_task_admit(stage.task, true, "");
+    for (int life = 0; life < 3; life++) {
+        s_run_one(&stage);
+        edl_task_admit(stage.task, false, "Preempted to accommodate a workload");
+        s_wants(&stage, EDL_TASK_END, 0);
+        s_wants(&stage, EDL_TASK_NOTHING, 0);
+        s_status_is(&stage, "queued", "giving its places back", "Preempted to accommodate a workload");
+        s_heard(&stage, 0,
+            "{\"state\": \"ended\", \"exit_code\": 143, \"reason\": \"exit code 143\"}"); /* its leave is no failure */
+        edl_task_admit(stage.task, true, ""); /* not while it has something of the one before */
+        s_wants(&stage, EDL_TASK_NOTHING, 0);
+        edl_task_admit(stage.task, life == 1, "");
+        edl_task_lost(stage.task, 0, "its pod was ended", stage.now);
+        if (life != 1) {
+            s_wants(&stage, EDL_TASK_NOTHING, 0);
+            s_status_is(&stage, "queued", "waiting in its queue", "");
+            edl_task_admit(stage.task, true, "");
+        }
+    }
+    s_run_one(&stage);
+    edl_task_admit(stage.task, false, "late"); /* it has ended before that */
+    s_heard(&stage, 0, "{\"state\": \"ended\", \"exit_code\": 0, \"reason\": \"exit code 0\"}");
+    s_wants(&stage, EDL_TASK_END, 0);
+    stage.task->members[0].asked = false;
+    s_ends(&stage, "succeeded", "");
+}
+
 static void test_worker_fails(void **state)
 {
     (void)state;
@@ -463,6 +563,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_succeeds),
         cmocka_unit_test(test_together),
+        cmocka_unit_test(test_waits_in_a_queue),
+        cmocka_unit_test(test_ends_in_a_queue),
+        cmocka_unit_test(test_is_taken_back),
         cmocka_unit_test(test_worker_fails),
         cmocka_unit_test(test_parameter_server_ends),
         cmocka_unit_test(test_lost),
