@@ -272,7 +272,7 @@ def test_samples(k8s):
     """Every sample as a user types it; those of v2alpha1 also under the version that is always served."""
     k8s.kubectl("apply", "-k", f"{K8S}/crd/tfjob")
     k8s.await_kind("tfjob")
-    files_of_commands = ("/accelerators/", "/elasticdl-gpu/", "/elasticdl-gang/")  # which read them: no object, and one that has no image yet
+    files_of_commands = ("/accelerators/", "/elasticdl-gpu/", "/elasticdl-gang/", "/elasticdl-queue/")  # which read them: no object, and one that has no image yet
     ones = [name for name in files("") if "/v2alpha1/" not in name and not any(folder in name for folder in files_of_commands)]
     ones += [os.path.join(SOURCE, "configs/k8s", name) for name in os.listdir(os.path.join(SOURCE, "configs/k8s"))
              if name != "kustomization.yaml"]

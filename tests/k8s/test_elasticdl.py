@@ -23,6 +23,7 @@ SOURCE = os.environ["TT_SOURCE_DIR"]
 sys.path += [os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests/elasticdl")]
 import image_rig  # noqa: E402
 import test_gang as gang  # noqa: E402
+import test_queue as kueue  # noqa: E402
 import images  # noqa: E402
 import monitoring_rig  # noqa: E402
 import python_rig  # noqa: E402
@@ -192,15 +193,20 @@ def test_cannot_begin(k8s, master):
     k8s.patch(NODE, {"spec": {"unschedulable": False}})
 
 
+def kill_master(k8s):
+    """Until there is another."""
+    masters = f"/api/v1/namespaces/{SPACE}/pods?labelSelector=app.kubernetes.io/name=tutti-master"
+    old = {pod["metadata"]["name"] for pod in k8s.get(masters)["items"]}
+    k8s.kubectl("-n", SPACE, "delete", "pod", *old, "--grace-period=0", "--force")
+    wait_for(lambda: [pod for pod in k8s.get(masters)["items"] if pod["metadata"]["name"] not in old], "another master")
+
+
 def test_killed(k8s, master):
     """The next master finds what runs and what has ended, and starts nothing twice."""
     master.submit("--worker-num", "2", "--image", IMAGE, "--task", "waits")
     master.await_state("waits", "running")
     before = {pod["metadata"]["uid"] for pod in pods(k8s)}
-    old = k8s.get(f"/api/v1/namespaces/{SPACE}/pods?labelSelector=app.kubernetes.io/name=tutti-master")["items"][0]["metadata"]["name"]
-    k8s.kubectl("-n", SPACE, "delete", "pod", old, "--grace-period=0", "--force")
-    wait_for(lambda: [pod for pod in k8s.get(f"/api/v1/namespaces/{SPACE}/pods?labelSelector=app.kubernetes.io/name=tutti-master")["items"]
-                      if pod["metadata"]["name"] != old], "another master")
+    kill_master(k8s)
     found = [("hello", "succeeded"), ("servers", "succeeded"), ("fails", "failed"), ("waits", "running")]
     wait_for(lambda: [(task["name"], task["state"]) for task in master.json("/list")] == found,  # the old one, which knows deleted ones, may answer yet
              lambda: f"another master to answer with what it found: {master.json('/list')}")
@@ -334,13 +340,64 @@ def test_roles(k8s, master):
         await_nothing_left(k8s, name)
 
 
+def kueue_says(k8s, name, *conditions, **status):
+    """This test plays Kueue: conditions as (type, status, reason)."""
+    path = f"/apis/{kueue.GROUP}/{kueue.VERSION}/namespaces/{SPACE}/workloads/{name}"
+    workload = k8s.get(path)
+    there = {one["type"]: one for one in workload.setdefault("status", {}).get("conditions", [])}
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    there |= {kind: {"type": kind, "status": state, "reason": reason, "message": f"{kind} says the test", "lastTransitionTime": now}
+              for kind, state, reason in conditions}
+    k8s.patch(f"{path}/status", {"status": {**status, "conditions": list(there.values())}})
+
+
+def test_in_a_queue(k8s, master):
+    """No pod before the Workload is admitted, and then on the flavour's nodes; made inactive the task gives all back, waits, also when its
+    master is killed, and begins anew; Kueue is told of its end, and the Workload goes with the set."""
+    kueue.s_serve(k8s)
+    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl-queue"))
+    k8s.patch(NODE, {"metadata": {"labels": {"cards": "h100"}}})
+    workloads = f"/apis/{kueue.GROUP}/{kueue.VERSION}/namespaces/{SPACE}/workloads"
+    code, _, error = master.submit("--queue", "team", "--worker-num", "2", "--image", IMAGE, "--task", "waits-queued")
+    check(code == 0, error)
+    (workload,) = wait_for(lambda: k8s.get(workloads)["items"], "the Workload")
+    name, states = workload["metadata"]["name"], lambda: kueue.s_states(k8s.get(f"{workloads}/{name}"))
+    check(workload["spec"]["queueName"] == "team" and master.status("waits-queued")["state"] == "queued" and not pods(k8s), workload)
+    admission = {"clusterQueue": "all", "podSetAssignments": [{"name": "worker", "count": 2, "flavors": {"cpu": "fast"}}]}
+    for life in range(2):
+        kueue_says(k8s, name, ("QuotaReserved", "True", "QuotaReserved"), ("Admitted", "True", "Admitted"), ("Evicted", "False", "QuotaReserved"),
+                   admission=admission)
+        master.await_state("waits-queued", "running")
+        members = pods(k8s)
+        check([pod["spec"]["nodeSelector"] for pod in members] == [{"cards": "h100"}] * 2, members)
+        check([pod["metadata"]["labels"]["kueue.x-k8s.io/podset"] for pod in members] == ["worker"] * 2, members)
+        if life == 0:
+            k8s.kubectl("-n", SPACE, "patch", "workload", name, "--type", "merge", "-p", '{"spec": {"active": false}}')
+            kueue_says(k8s, name, ("Evicted", "True", "Deactivated"))
+            master.await_state("waits-queued", "queued")
+            wait_for(lambda: states()["QuotaReserved"] == "False" and not pods(k8s), lambda: f"the quota to be given back: {states()}")
+            check(master.status("waits-queued")["reason"] == "its Workload has spec.active false", master.status("waits-queued"))
+            kill_master(k8s)
+            master.await_state("waits-queued", "queued")
+            k8s.kubectl("-n", SPACE, "patch", "workload", name, "--type", "merge", "-p", '{"spec": {"active": true}}')
+    for pod in pods(k8s):
+        k8s.let_go(pod["metadata"]["name"], "/tmp/go", "-n", SPACE)
+    master.await_state("waits-queued", "succeeded")
+    check(master.log("waits-queued", "worker-1").endswith("2 workers\n1\n"), master.log("waits-queued", "worker-1"))
+    wait_for(lambda: states().get("Finished") == "True", lambda: f"Kueue to know: {states()}")
+    check(master.ask("/delete?name=waits-queued")[1] == "OK", "the answer")
+    wait_for(lambda: not k8s.get(workloads)["items"], "the Workload to go with the set", 90)
+    k8s.patch(NODE, {"metadata": {"labels": {"cards": None}}})
+    k8s.kubectl("delete", "-f", os.path.join(SOURCE, "k8s/samples/elasticdl-queue/rbac.yaml"))
+
+
 def test_what_is_monitored(k8s, master):
     """k8s/monitoring/elasticdl: it finds the master's Service, and its dashboard asks for what that has."""
     master.await_ready()
     monitoring_rig.check_folder(k8s, "monitoring/elasticdl", SPACE, 7)
 
 
-TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_together, test_cards, test_what_is_monitored,
+TESTS = (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_together, test_cards, test_in_a_queue, test_what_is_monitored,
          test_tensorflow, test_tensorflow_servers, test_roles)
 
 

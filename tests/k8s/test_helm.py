@@ -37,6 +37,7 @@ SWITCHES = [(["deploy"], []), (["overlays/tfjob"], ["tfjob.enabled=true"]), (["o
             (["overlays/namespaced"], ["scope=namespace"]), (["deploy", "monitoring"], ["monitoring.enabled=true"]),
             (["deploy", "samples/elasticdl"], ["elasticdl.enabled=true"]),
             (["overlays/gang", "samples/elasticdl-gang"], ["gang=volcano", "elasticdl.enabled=true"]),
+            (["overlays/queue", "samples/elasticdl-queue"], ["queue=kueue", "elasticdl.enabled=true"]),
             (["deploy", "monitoring", "samples/elasticdl", "monitoring/elasticdl"], ["monitoring.enabled=true", "elasticdl.enabled=true"])]
 NO_OPERATOR = {"overlays/embedded"}
 # Labels by which the chart's objects are found, Helm's and ours; what selects is none of them.
