@@ -193,7 +193,8 @@ static tt_status_t s_take_all(edl_templates_t *out, tt_manifest_t *file)
 {
     edl_templates_t made = {0};
     look_t look = {.file = file};
-    tt_status_t status = TT_OK;
+    tt_status_t status =
+        tt_manifest_count(file) > 0 ? TT_OK : tt_err(TT_CONFIG, "%s: nothing in it", tt_manifest_name(file));
     for (; status == TT_OK && look.at < tt_manifest_count(file); look.at++)
         status = s_take(&look, &made);
     tt_manifest_destroy(&file);

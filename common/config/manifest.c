@@ -10,7 +10,7 @@
 
 enum { TEXT_MAX = 4 << 20, DEPTH_MAX = 64, VALUES_MAX = 200000, ANCHORS_MAX = 1024, PATH_MAX_BYTES = 512 };
 
-#define NOT_AN_OBJECT "a document must be a mapping with apiVersion and kind"
+#define NOT_AN_OBJECT "a document must be a mapping"
 
 /*  Where a value stands. */
 typedef struct {
@@ -371,8 +371,6 @@ tt_status_t tt_manifest_parse(tt_manifest_t **self_p, const char *text, size_t s
     yaml_parser_set_input_string(&reader->parser, (const unsigned char *)text, size);
     tt_status_t status =
         size > TEXT_MAX ? tt_err(TT_CONFIG, "%s: larger than %d MiB", name, TEXT_MAX >> 20) : s_stream(reader);
-    if (status == TT_OK && self->count == 0)
-        status = tt_err(TT_CONFIG, "%s: nothing in it", name);
     s_forget_anchors(reader);
     yaml_event_delete(&reader->event);
     yaml_parser_delete(&reader->parser);
@@ -413,6 +411,11 @@ void tt_manifest_destroy(tt_manifest_t **self_p)
 }
 
 /* ---- looking --------------------------------------------------------------------------------------------------------------- */
+
+const char *tt_manifest_name(const tt_manifest_t *self)
+{
+    return self->name;
+}
 
 size_t tt_manifest_count(const tt_manifest_t *self)
 {

@@ -20,7 +20,9 @@ tt_status_t tt_manifest_load(tt_manifest_t **self_p, const char *path);
 tt_status_t tt_manifest_parse(tt_manifest_t **self_p, const char *text, size_t size, const char *name);
 void tt_manifest_destroy(tt_manifest_t **self_p);
 
-/*  The objects, in order. Borrowed. */
+/*  As messages name it. */
+const char *tt_manifest_name(const tt_manifest_t *self);
+/*  The objects, in order; an empty file has none. Borrowed. */
 size_t tt_manifest_count(const tt_manifest_t *self);
 json_t *tt_manifest_at(const tt_manifest_t *self, size_t index);
 /*  "file:line" of a value of object `index`, by its path ("spec.volumes[0].name"); of the nearest thing above it where the

@@ -83,14 +83,14 @@ tt_status_t kube_config_in_cluster(
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
 /* Files of a list parted by colons; those that are not there are passed over. */
-static tt_status_t s_read_all(tt_yaml_t **files, size_t *count, const char *list)
+static tt_status_t s_read_all(tt_manifest_t **files, size_t *count, const char *list)
 {
     char *copy = tt_strdup(list), *rest = NULL;
     tt_status_t status = TT_OK;
     for (char *path = strtok_r(copy, ":", &rest); path && status == TT_OK; path = strtok_r(NULL, ":", &rest)) {
         if (*count == FILES_MAX)
             status = tt_err(TT_CONFIG, "KUBECONFIG names more than %d files", FILES_MAX);
-        else if ((status = tt_yaml_read(&files[*count], path)) == TT_OK)
+        else if ((status = tt_manifest_load(&files[*count], path)) == TT_OK)
             (*count)++;
         else if (status == TT_NOT_FOUND)
             status = TT_OK;
@@ -102,7 +102,7 @@ static tt_status_t s_read_all(tt_yaml_t **files, size_t *count, const char *list
 /* TT_NOT_FOUND: none of them is there. */
 static tt_status_t s_from_list(kube_config_t **self_p, const char *list, const kube_config_opts_t *opts)
 {
-    tt_yaml_t *files[FILES_MAX] = {0};
+    tt_manifest_t *files[FILES_MAX] = {0};
     size_t count = 0;
     tt_status_t status = s_read_all(files, &count, list);
     if (status == TT_OK && count == 0)
@@ -110,16 +110,16 @@ static tt_status_t s_from_list(kube_config_t **self_p, const char *list, const k
     if (status == TT_OK)
         status = kube_config_from_files(self_p, files, count, opts);
     for (size_t i = 0; i < count; i++)
-        tt_yaml_destroy(&files[i]);
+        tt_manifest_destroy(&files[i]);
     return status;
 }
 
 static tt_status_t s_from_file(kube_config_t **self_p, const char *path, const kube_config_opts_t *opts)
 {
-    tt_yaml_t *file = NULL;
-    TT_TRY(tt_yaml_read(&file, path));
+    tt_manifest_t *file = NULL;
+    TT_TRY(tt_manifest_load(&file, path));
     const tt_status_t status = kube_config_from_files(self_p, &file, 1, opts);
-    tt_yaml_destroy(&file);
+    tt_manifest_destroy(&file);
     return status;
 }
 

@@ -2,11 +2,11 @@
  *  Threads: as kubeconfig.h. */
 #pragma once
 #include "k8s/api/kubeconfig.h"
-#include "common/config/yaml_tree.h"
+#include "common/config/node.h"
 
 /*  From files, merged. Borrows them. TT_CONFIG, TT_UNSUPPORTED, TT_NOT_FOUND (a file that one of them names). */
 tt_status_t kube_config_from_files(
-    kube_config_t **self_p, tt_yaml_t *const *files, size_t count, const kube_config_opts_t *opts);
+    kube_config_t **self_p, tt_manifest_t *const *files, size_t count, const kube_config_opts_t *opts);
 /*  Inside a pod: KUBERNETES_SERVICE_HOST and _PORT, and the service account's folder. */
 tt_status_t kube_config_in_cluster(
     kube_config_t **self_p, const char *host, const char *port, const char *folder, const kube_config_opts_t *opts);

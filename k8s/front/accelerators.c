@@ -1,10 +1,11 @@
 #define TT_LOG_COMPONENT "operator"
 #include "k8s/front/accelerators.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/config/yaml_tree.h"
+#include "common/config/node.h"
 #include "k8s/front/object.h"
 
 enum { RESOURCES_MAX = 64, ENTRIES_MAX = 64, TEXT_MAX = 4096, LABEL_MAX = 63, NAME_MAX_BYTES = 317, KEYS_MAX = 4 };
@@ -70,72 +71,77 @@ static const member_t s_variable[] = {
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
-static const char *s_text(tt_yaml_node_t node)
+static tt_status_t s_unknown(const tt_node_t *key, const char *name, const char *const *known)
 {
-    return node && node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
+    char names[128] = "";
+    for (size_t i = 0, used = 0; known[i]; used = strlen(names), i++)
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", known[i]);
+    return tt_node_err(key, TT_CONFIG, "'%.60s' is no key here; there are: %s", name, names);
 }
 
-static tt_status_t s_unknown(const tt_yaml_t *file, tt_yaml_node_t key, const char *const *known)
+/*  Each key is one of these, NULL at their end. */
+static tt_status_t s_keys(const tt_node_t *map, const char *const *known)
 {
-    char *names = tt_strdup(known[0]);
-    for (size_t i = 1; known[i]; i++) {
-        char *more = tt_sprintf("%s, %s", names, known[i]);
-        free(names);
-        names = more;
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)map->value, name, value)
+    {
+        size_t at = 0;
+        while (known[at] && strcmp(known[at], name) != 0)
+            at++;
+        const tt_node_t key = tt_node_get(map, name);
+        if (!known[at])
+            return s_unknown(&key, name, known);
     }
+    return TT_OK;
+}
+
+/*  A number and a truth value are texts, too, as v0.1.0 took them. NULL: it is none of these. Caller frees. */
+static char *s_text(const json_t *value)
+{
+    if (json_is_object(value) || json_is_array(value))
+        return NULL;
+    return json_is_string(value) ? tt_strdup(json_string_value(value))
+           : value               ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
+                                 : tt_strdup("");
+}
+
+static tt_status_t s_check(const tt_node_t *at, const member_t *member, const char *text)
+{
+    if (!member->fits(text))
+        return tt_node_err(at, TT_CONFIG, "%s%s%.60s%s: expected %s", member->key, *text ? " '" : "", text,
+            *text ? "'" : " is missing", member->expected);
+    if (strlen(text) > TEXT_MAX)
+        return tt_node_err(at, TT_CONFIG, "%s: expected at most %d bytes", member->key, TEXT_MAX);
+    return TT_OK;
+}
+
+static tt_status_t s_member(const tt_node_t *entry, const member_t *member, json_t *out)
+{
+    const tt_node_t at = tt_node_get(entry, member->key);
+    char *text = s_text(at.value);
     const tt_status_t status =
-        tt_yaml_err(file, key, TT_CONFIG, "'%.60s' is no key here; there are: %s", s_text(key), names);
-    free(names);
+        text ? s_check(&at, member, text) : tt_node_err(&at, TT_CONFIG, "%s must be a text", member->key);
+    if (status == TT_OK)
+        json_object_set_new(out, member->key, json_string(text));
+    free(text);
     return status;
 }
 
-/*  Each key is one of these (NULL at their end), and is there once. */
-static tt_status_t s_keys(tt_yaml_t *file, tt_yaml_node_t map, const char *const *known)
-{
-    tt_yaml_node_t key, value;
-    bool seen[KEYS_MAX] = {0};
-    for (size_t i = 0; (key = tt_yaml_key(file, map, i, &value)) != NULL; i++) {
-        size_t at = 0;
-        while (known[at] && strcmp(known[at], s_text(key)) != 0)
-            at++;
-        if (!known[at])
-            return s_unknown(file, key, known);
-        if (seen[at])
-            return tt_yaml_err(file, key, TT_CONFIG, "%s is there twice", known[at]);
-        seen[at] = true;
-    }
-    return TT_OK;
-}
-
-static tt_status_t s_member(tt_yaml_t *file, tt_yaml_node_t node, const member_t *member, json_t *out)
-{
-    const char *text = "";
-    TT_TRY(tt_yaml_text(file, node, member->key, &text));
-    tt_yaml_node_t at = tt_yaml_get(file, node, member->key);
-    if (!member->fits(text))
-        return tt_yaml_err(file, at ? at : node, TT_CONFIG, "%s%s%.60s%s: expected %s", member->key, *text ? " '" : "",
-            text, *text ? "'" : " is missing", member->expected);
-    json_t *value = strlen(text) <= TEXT_MAX ? json_string(text) : NULL;
-    if (!value)
-        return tt_yaml_err(file, at, TT_CONFIG, "%s: expected at most %d bytes of UTF-8", member->key, TEXT_MAX);
-    json_object_set_new(out, member->key, value);
-    return TT_OK;
-}
-
 /*  A new reference. */
-static tt_status_t s_entry(tt_yaml_t *file, tt_yaml_node_t node, const member_t *members, json_t **out)
+static tt_status_t s_entry(const tt_node_t *at, const member_t *members, json_t **out)
 {
     const char *keys[KEYS_MAX] = {NULL};
     size_t count = 0;
     for (; members[count].key; count++)
         keys[count] = members[count].key;
-    if (node->type != YAML_MAPPING_NODE)
-        return tt_yaml_err(file, node, TT_CONFIG, "expected a mapping with %s and %s", keys[0], keys[1]);
-    TT_TRY(s_keys(file, node, keys));
+    if (!json_is_object(at->value))
+        return tt_node_err(at, TT_CONFIG, "expected a mapping with %s and %s", keys[0], keys[1]);
+    TT_TRY(s_keys(at, keys));
     json_t *entry = json_object();
     tt_status_t status = TT_OK;
     for (size_t i = 0; status == TT_OK && i < count; i++)
-        status = s_member(file, node, &members[i], entry);
+        status = s_member(at, &members[i], entry);
     if (status == TT_OK)
         *out = entry;
     else
@@ -150,29 +156,29 @@ static const json_t *s_same(const json_t *list, const char *key, const json_t *e
 }
 
 /*  Volumes, or variables: no two with one name, nor at one path of the container. */
-static tt_status_t s_list(tt_yaml_t *file, tt_yaml_node_t node, const char *key, const member_t *members, json_t *out)
+static tt_status_t s_list(const tt_node_t *resource, const char *key, const member_t *members, json_t *out)
 {
-    tt_yaml_node_t list = NULL, item;
+    tt_node_t list, item;
     json_t *entries = json_array();
     json_object_set_new(out, key, entries);
-    TT_TRY(tt_yaml_list(file, node, key, &list));
-    for (size_t i = 0; (item = tt_yaml_at(file, list, i)) != NULL; i++) {
+    TT_TRY(tt_node_list(resource, key, &list));
+    for (size_t i = 0; (item = tt_node_at(&list, i)).value; i++) {
         json_t *entry = NULL;
         if (i == ENTRIES_MAX)
-            return tt_yaml_err(file, item, TT_CONFIG, "%s: expected at most %d", key, ENTRIES_MAX);
-        TT_TRY(s_entry(file, item, members, &entry));
+            return tt_node_err(&item, TT_CONFIG, "%s: expected at most %d", key, ENTRIES_MAX);
+        TT_TRY(s_entry(&item, members, &entry));
         const char *twice = s_same(entries, "name", entry)                                               ? "name"
                             : json_object_get(entry, "mountPath") && s_same(entries, "mountPath", entry) ? "mountPath"
                                                                                                          : NULL;
         json_array_append_new(entries, entry);
         if (twice)
-            return tt_yaml_err(file, item, TT_CONFIG, "%s: another one of the resource has this %s", key, twice);
+            return tt_node_err(&item, TT_CONFIG, "%s: another one of the resource has this %s", key, twice);
     }
     return TT_OK;
 }
 
 /*  A container may ask for two resources, and its pod has one volume of a name. */
-static tt_status_t s_agree(tt_yaml_t *file, tt_yaml_node_t at, const json_t *all, const json_t *now)
+static tt_status_t s_agree(const tt_node_t *at, const json_t *all, const json_t *now)
 {
     const char *name;
     size_t i;
@@ -183,59 +189,59 @@ static tt_status_t s_agree(tt_yaml_t *file, tt_yaml_node_t at, const json_t *all
         {
             const json_t *same = s_same(json_object_get(other, "volumes"), "name", volume);
             if (same && !json_equal(json_object_get(same, "hostPath"), json_object_get(volume, "hostPath")))
-                return tt_yaml_err(file, at, TT_CONFIG, "volume %s has another hostPath with %s: give it another name",
+                return tt_node_err(at, TT_CONFIG, "volume %s has another hostPath with %s: give it another name",
                     parts_text(volume, "name", ""), name);
         }
     }
     return TT_OK;
 }
 
-static tt_status_t s_resource(tt_yaml_t *file, tt_yaml_node_t key, tt_yaml_node_t value, json_t *all)
+static tt_status_t s_resource(const tt_node_t *at, const char *name, json_t *all)
 {
     static const char *const keys[] = {"volumes", "envVars", NULL};
-    const char *name = s_text(key);
     if (!s_is_resource(name))
-        return tt_yaml_err(
-            file, key, TT_CONFIG, "'%.60s' is no name of a resource; expected one like nvidia.com/gpu", name);
-    if (json_object_get(all, name))
-        return tt_yaml_err(file, key, TT_CONFIG, "%s is there twice", name);
+        return tt_node_err(at, TT_CONFIG, "'%.60s' is no name of a resource; expected one like nvidia.com/gpu", name);
     if (json_object_size(all) == RESOURCES_MAX)
-        return tt_yaml_err(file, key, TT_CONFIG, "expected at most %d resources", RESOURCES_MAX);
-    if (value && value->type != YAML_MAPPING_NODE)
-        return tt_yaml_err(file, value, TT_CONFIG, "%s: expected a mapping with volumes and envVars", name);
-    TT_TRY(s_keys(file, value, keys));
+        return tt_node_err(at, TT_CONFIG, "expected at most %d resources", RESOURCES_MAX);
+    if (!json_is_object(at->value))
+        return tt_node_err(at, TT_CONFIG, "%s: expected a mapping with volumes and envVars", name);
+    TT_TRY(s_keys(at, keys));
     json_t *resource = json_object();
-    tt_status_t status = s_list(file, value, "volumes", s_volume, resource);
+    tt_status_t status = s_list(at, "volumes", s_volume, resource);
     if (status == TT_OK)
-        status = s_list(file, value, "envVars", s_variable, resource);
+        status = s_list(at, "envVars", s_variable, resource);
     if (status == TT_OK)
-        status = s_agree(file, key, all, resource);
+        status = s_agree(at, all, resource);
     json_object_set_new(all, name, resource);
     return status;
 }
 
-static tt_status_t s_resources(tt_yaml_t *file, json_t *all)
+static tt_status_t s_resources(const tt_node_t *root, json_t *all)
 {
     static const char *const keys[] = {"accelerators", "grpcServerFilePath", NULL};
-    tt_yaml_node_t root = tt_yaml_root(file), map = NULL, key, value;
-    if (root && root->type != YAML_MAPPING_NODE)
-        return tt_yaml_err(file, root, TT_CONFIG, "expected a mapping with accelerators");
-    TT_TRY(s_keys(file, root, keys));
-    if (tt_yaml_get(file, root, keys[1])) /* the script that v0.1.0 gave to parameter servers; ours is built in */
-        log_warn("%s: grpcServerFilePath has no effect", file->path);
-    TT_TRY(tt_yaml_map(file, root, keys[0], &map));
-    for (size_t i = 0; (key = tt_yaml_key(file, map, i, &value)) != NULL; i++)
-        TT_TRY(s_resource(file, key, value, all));
+    tt_node_t map;
+    const char *name;
+    json_t *value;
+    TT_TRY(s_keys(root, keys));
+    if (tt_node_get(root, keys[1]).value) /* the script that v0.1.0 gave to parameter servers; ours is built in */
+        log_warn("%s: grpcServerFilePath has no effect", tt_manifest_name(root->file));
+    TT_TRY(tt_node_map(root, keys[0], &map));
+    json_object_foreach((json_t *)(uintptr_t)map.value, name, value)
+    {
+        const tt_node_t resource = tt_node_get(&map, name);
+        TT_TRY(s_resource(&resource, name, all));
+    }
     return TT_OK;
 }
 
 tt_status_t accelerators_read(json_t **out, const char *path)
 {
-    tt_yaml_t *file = NULL;
-    TT_TRY(tt_yaml_read(&file, path));
+    tt_manifest_t *file = NULL;
+    TT_TRY(tt_manifest_load(&file, path));
+    const tt_node_t root = tt_node_of(file, 0);
     json_t *all = json_object();
-    const tt_status_t status = s_resources(file, all);
-    tt_yaml_destroy(&file);
+    const tt_status_t status = s_resources(&root, all);
+    tt_manifest_destroy(&file);
     if (status == TT_OK)
         *out = all;
     else

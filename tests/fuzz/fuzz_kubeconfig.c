@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void s_config(const char *text, size_t size)
 {
-    tt_yaml_t *file = NULL;
+    tt_manifest_t *file = NULL;
     kube_config_t *config = NULL;
-    tt_status_t status = tt_yaml_parse(&file, "/nowhere/fuzz", text, size);
+    tt_status_t status = tt_manifest_parse(&file, text, size, "/nowhere/fuzz");
     if (status == TT_OK)
         status = kube_config_from_files(&config, &file, 1, &(kube_config_opts_t){0});
     if (status != TT_OK && (!*tt_err_text() || config))
@@ -25,7 +25,7 @@ static void s_config(const char *text, size_t size)
     if (config && config->exec)
         free(kube_exec_info(config));
     kube_config_destroy(&config);
-    tt_yaml_destroy(&file);
+    tt_manifest_destroy(&file);
 }
 
 static void s_answer(const char *text, size_t size)

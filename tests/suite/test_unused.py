@@ -17,7 +17,6 @@ FOLDERS = ("aggregator", "cli", "collector", "common", "controller", "coordinato
 ALLOWED = {
     "accept4": "libzmq calls it, in place of the C library's",
     "environment_get": "one variable of a container, for the tests that make some",
-    "tt_yaml_parse": "what tt_yaml_read does with the bytes, for the fuzzer",
     "edl_templates_parse": "the same of edl_templates_read",
     "main": "",
     "model_check": "tests/cli/test_agree.c asks it whether `tutti check` and a learner are of one mind",

@@ -276,6 +276,35 @@ static void test_errors_name_line_and_key(void **state)
     s_wrong_user("    token: \"a\\0b\"\n", TT_CONFIG, 9, "zero byte");
 }
 
+/* Each was given to kubectl 1.32 (kubectl --kubeconfig FILE config view --raw), which said the same; but of a key that is there twice it takes
+   the last, without a word. */
+static void test_values_are_what_kubectl_makes_of_them(void **state)
+{
+    (void)state;
+    kube_config_t *config = NULL;
+    char *text = s_user("    {token: '5', username: null, password: \"\"}\n");
+    assert_ok(s_load(&config, text, NULL));
+    assert_string_equal(config->token, "5");
+    assert_null(config->username);
+    assert_null(config->password);
+    kube_config_destroy(&config);
+    free(text);
+    text = tt_sprintf("current-context: &x x\ncontexts:\n- {name: *x, context: {cluster: c}}\n"
+                      "clusters:\n- {name: c, cluster: {server: 'https://h', insecure-skip-tls-verify: yes}}\n"
+                      "---\ncurrent-context: y\n");
+    assert_ok(s_load(&config, text, NULL));
+    assert_string_equal(config->context, "x");
+    assert_true(config->insecure);
+    kube_config_destroy(&config);
+    free(text);
+    s_wrong_user("    {username: me, password: 0123}\n", TT_CONFIG, 9, "password must be a text: put it in quotes");
+    s_wrong("current-context: 12\n", TT_CONFIG, 1, "current-context must be a text: put it in quotes");
+    s_wrong("current-context: x\ncontexts:\n- {name: x, context: {cluster: c}}\n"
+            "clusters:\n- name: c\n  cluster: {insecure-skip-tls-verify: 'true', server: 'https://x'}\n",
+        TT_CONFIG, 6, "must be true or false");
+    s_wrong("current-context: x\ncurrent-context: y\n", TT_CONFIG, 2, "key 'current-context' is there twice");
+}
+
 static void test_in_cluster(void **state)
 {
     (void)state;
@@ -349,6 +378,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_data_and_paths, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_exec, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_errors_name_line_and_key, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_values_are_what_kubectl_makes_of_them, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_in_cluster, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_where_it_is_looked_for, s_setup, s_teardown),
         cmocka_unit_test(test_base64),
