@@ -34,6 +34,7 @@ from cluster import check, wait_for  # noqa: E402
 
 TUTTI = os.environ["TUTTI"]
 IMAGE = "docker.io/local/trainer:1"
+GUIDES_IMAGE = "registry.example/tutti:0.1.0"
 SPACE = "elasticdl"
 NODE = f"/api/v1/nodes/{cluster.parts.NODE}"
 PORT = 31898
@@ -63,6 +64,7 @@ class Master:
     def __init__(self, k8s):
         self.k8s = k8s
         image_rig.load(k8s)
+        image_rig.load(k8s, name=GUIDES_IMAGE)
         k8s.make_image(IMAGE, {**images.busybox_files(), "usr/bin/python": PYTHON, "exec.py": EXEC}, user="1000:1000")
         (apply, _, _), (forward,), (first,) = transcript_rig.blocks("On a cluster", "elasticdl.md")
         apply, self.forward, self.first = map(shlex.split, (apply, forward, first))
@@ -105,6 +107,22 @@ class Master:
 
     def log(self, name, member):
         return self.ask(f"/logs?name={name}&member={member}")[1]
+
+
+def install(k8s, heading, folder=SOURCE):
+    """The guide's commands for another master in place of the one that is there; what it types behind them."""
+    apply, image, *more = transcript_rig.blocks(heading, "elasticdl.md")[0]
+    check("master=" + GUIDES_IMAGE in image, image)
+    prompt = transcript_rig.Prompt(k8s, folder)
+    prompt.type(apply)
+    prompt.type(image)
+    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+    return more
+
+
+def install_the_first(k8s):
+    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl"))
+    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
 
 
 def pods(k8s):
@@ -234,15 +252,13 @@ def test_lost(k8s, master):
 
 
 def small(folder):
-    """The sample with cards, asking for no more than a small node has beside."""
-    for name in ("elasticdl", "elasticdl-gpu"):
-        shutil.copytree(os.path.join(SOURCE, "k8s/samples", name), os.path.join(folder, name))
-    path = os.path.join(folder, "elasticdl-gpu/template.yaml")
+    """The samples, that with cards asking for no more than a small node has beside."""
+    shutil.copytree(os.path.join(SOURCE, "k8s/samples"), os.path.join(folder, "k8s/samples"))
+    path = os.path.join(folder, "k8s/samples/elasticdl-gpu/template.yaml")
     with open(path, encoding="utf-8") as file:
         text = file.read()
     with open(path, "w", encoding="utf-8") as file:
         file.write(re.sub(r'"[24]"', "10m", re.sub("(16|8)Gi", "64Mi", text)))
-    return os.path.join(folder, "elasticdl-gpu")
 
 
 def place(k8s, pod):
@@ -257,8 +273,7 @@ def test_together(k8s, master):
     them placed; they meet as ever, and the group goes with the task."""
     gang.s_serve(k8s, gang.VOLCANO)
     groups = f"/apis/{'/'.join(gang.VOLCANO[:2])}/namespaces/{SPACE}/podgroups"
-    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl-gang"))
-    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+    install(k8s, "All of its members, or none")
     master.submit("--strategy", "ParameterServer", "--ps-num", "1", "--worker-num", "2", "--image", IMAGE, "--task", "gathers")
     waiting = wait_for(lambda: (lambda found: len(found) == 3 and found)(pods(k8s)), "three pods")
     check(not any(pod["spec"].get("nodeName") for pod in waiting) and {pod["spec"]["schedulerName"] for pod in waiting} == {"volcano"}, waiting)
@@ -270,15 +285,14 @@ def test_together(k8s, master):
     await_nothing_left(k8s, "gathers")
     wait_for(lambda: not k8s.get(groups)["items"], "the group to go")
     check(master.ask("/delete?name=gathers")[1] == "OK", "the answer")
-    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl"))
-    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+    install_the_first(k8s)
 
 
 def test_cards(k8s, master):
     """A pod template: who asks for a card that no node has says so, and begins where one comes. Parameter servers get none."""
     with tempfile.TemporaryDirectory(prefix="tt-elasticdl-") as folder:
-        k8s.kubectl("apply", "-k", small(folder))
-    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+        small(folder)
+        install(k8s, "Cards, nodes, volumes of members", folder)
     master.submit("--strategy", "ParameterServer", "--ps-num", "1", "--worker-num", "1", "--image", IMAGE, "--task", "cards")
     reasons = lambda: {one["name"]: one.get("reason") or "" for one in master.status("cards")["members"]}
     wait_for(lambda: "nvidia.com/gpu" in reasons()["worker-0"], lambda: f"the worker to lack a card: {reasons()}")
@@ -292,8 +306,7 @@ def test_cards(k8s, master):
     master.await_state("cards", "succeeded")
     await_nothing_left(k8s, "cards")
     k8s.patch(f"{NODE}/status", {"status": {"capacity": {"nvidia.com/gpu": None}}})
-    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl"))
-    k8s.kubectl("-n", SPACE, "rollout", "status", "deployment/tutti-master", "--timeout=120s")
+    install_the_first(k8s)
 
 
 def test_tensorflow_servers(k8s, master):
@@ -355,14 +368,15 @@ def test_in_a_queue(k8s, master):
     """No pod before the Workload is admitted, and then on the flavour's nodes; made inactive the task gives all back, waits, also when its
     master is killed, and begins anew; Kueue is told of its end, and the Workload goes with the set."""
     kueue.s_serve(k8s)
-    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/samples/elasticdl-queue"))
+    (submit,) = install(k8s, "In a queue")
     k8s.patch(NODE, {"metadata": {"labels": {"cards": "h100"}}})
     workloads = f"/apis/{kueue.GROUP}/{kueue.VERSION}/namespaces/{SPACE}/workloads"
-    code, _, error = master.submit("--queue", "team", "--worker-num", "2", "--image", IMAGE, "--task", "waits-queued")
+    words = {"registry.example/mnist:1": IMAGE, "hello": "waits-queued"}
+    code, _, error = master.submit(*[words.get(word, word) for word in shlex.split(submit)[2:] if word != "--wait"])
     check(code == 0, error)
     (workload,) = wait_for(lambda: k8s.get(workloads)["items"], "the Workload")
     name, states = workload["metadata"]["name"], lambda: kueue.s_states(k8s.get(f"{workloads}/{name}"))
-    check(workload["spec"]["queueName"] == "team" and master.status("waits-queued")["state"] == "queued" and not pods(k8s), workload)
+    check(workload["spec"]["queueName"] == "team-a" and master.status("waits-queued")["state"] == "queued" and not pods(k8s), workload)
     admission = {"clusterQueue": "all", "podSetAssignments": [{"name": "worker", "count": 2, "flavors": {"cpu": "fast"}}]}
     for life in range(2):
         kueue_says(k8s, name, ("QuotaReserved", "True", "QuotaReserved"), ("Admitted", "True", "Admitted"), ("Evicted", "False", "QuotaReserved"),
@@ -389,6 +403,7 @@ def test_in_a_queue(k8s, master):
     wait_for(lambda: not k8s.get(workloads)["items"], "the Workload to go with the set", 90)
     k8s.patch(NODE, {"metadata": {"labels": {"cards": None}}})
     k8s.kubectl("delete", "-f", os.path.join(SOURCE, "k8s/samples/elasticdl-queue/rbac.yaml"))
+    install_the_first(k8s)
 
 
 def test_what_is_monitored(k8s, master):
