@@ -72,7 +72,7 @@ class Run(unittest.TestCase):
             version = subprocess.run([os.path.join(folder, "bin", "tutti"), "version"], capture_output=True, text=True, check=True,
                                      env={**os.environ, "LD_LIBRARY_PATH": libraries})
             self.assertTrue(version.stdout.startswith("tutti "))
-            for name in ("dense", "kernels", "recurrent", "loss", "encoder", "graph", "fused", "table", "store", "acting"):
+            for name in ("dense", "kernels", "recurrent", "loss", "layers", "encoder", "graph", "fused", "table", "store", "acting"):
                 said = subprocess.run([os.path.join(folder, "gpu", f"gpu_{name}")], capture_output=True, text=True, check=False,
                                       env={**os.environ, "LD_LIBRARY_PATH": libraries, "CUDA_VISIBLE_DEVICES": ""})
                 self.assertNotIn("error while loading", said.stderr)
