@@ -22,7 +22,7 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["failed"], [])
-        self.assertEqual(len(report["results"]), 15)
+        self.assertEqual(len(report["results"]), 16)
         self.assertRegex(report["commit"], r"^[0-9a-f]{40}\+?$")
         self.assertTrue(all(result["passed"] and "output" not in result for result in report["results"]))
 
