@@ -16,6 +16,10 @@ import transcript  # noqa: E402
 from transcript import Transcript, blocks, commands, programs, section  # noqa: E402, F401, for the scripts
 
 
+# What kubectl says now and then of a message that comes when it has closed its streams; what they had for it is printed.
+LATE = r"^E\d{4} [\d:.]+ +\d+ websocket\.go:\d+\] Unknown stream id \d+, discarding message\n"
+
+
 class Prompt:
     """A shell in a folder, which the page knows as `shown`, in the cluster's network; it finds kubectl, tutti and Helm. What is typed goes into
     the transcript if there is one."""
@@ -36,9 +40,10 @@ class Prompt:
     def type(self, command, check_code=True, errors=True, deadline=cluster.DEADLINE):
         """What it prints; what goes to stderr after the rest, unless errors=False."""
         done = self.k8s.run_in(self.line(command), check=False, deadline=deadline, env=self.env)
-        self.typed(command, done.stdout + done.stderr)
+        complaints = re.sub(LATE, "", done.stderr, flags=re.M)
+        self.typed(command, done.stdout + complaints)
         check(done.returncode == 0 or not check_code, f"{command}: exit {done.returncode}: {done.stdout}{done.stderr}")
-        return done.stdout + (done.stderr if errors else "")
+        return done.stdout + (complaints if errors else "")
 
     def follow(self, lines, *steps):
         """Types the lines of a page. Each has its step: (how it begins, a pattern that what it prints has, what is waited for before the next
