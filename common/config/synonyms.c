@@ -303,7 +303,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"num_gpus", NULL, "say learner.device: cuda; a learner has one card"},
     {"torch_deterministic", NULL, "every run is deterministic; leave it away"},
     {"framework", NULL, "there is only one; leave it away"},
-    {"track", NULL, "metrics.jsonl and event files for TensorBoard are always written; leave it away"},
+    {"track", NULL,
+        "metrics.jsonl and event files for TensorBoard are always written; for W&B see docs/guide/formats.md"},
     {"tensorboard_log", NULL, "event files are always written, into the run's directory; leave it away"},
     {"verbose", NULL, "'tutti run --quiet' says less, TT_LOG more; leave it away"},
     {"capture_video", NULL, "nothing is rendered; leave it away"},
@@ -333,8 +334,10 @@ static const tt_synonym_t s_synonyms[] = {
     {"log_interval", NULL, "metrics.jsonl is written as updates come; leave it away"},
     {"progress_bar", NULL, "a terminal shows how far a run is; leave it away"},
     {"save_model", NULL, "checkpoints are always written (checkpoint.every_s); leave it away"},
-    {"wandb_project_name", NULL, "metrics.jsonl and event files for TensorBoard are always written; leave it away"},
-    {"wandb_entity", NULL, "metrics.jsonl and event files for TensorBoard are always written; leave it away"},
+    {"wandb_project_name", NULL,
+        "metrics.jsonl and event files for TensorBoard are always written; for W&B see docs/guide/formats.md"},
+    {"wandb_entity", NULL,
+        "metrics.jsonl and event files for TensorBoard are always written; for W&B see docs/guide/formats.md"},
     {"optimize_memory_usage", NULL, "an observation is stored once; leave it away"},
 };
 
