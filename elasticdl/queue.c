@@ -79,6 +79,11 @@ static char *s_text(const json_t *object)
     return text;
 }
 
+static void s_later(edl_queue_t *self, int64_t ms)
+{
+    self->again_ms = tt_now_ms(self->clock) + ms;
+}
+
 static void s_create(edl_queue_t *self)
 {
     char *class_ = self->ranked ? NULL : kueue_class_path(self->object, NULL);
@@ -94,10 +99,13 @@ static void s_look(edl_queue_t *self)
     s_ask(self, ASK_LOOK, "GET", tt_sprintf("%s/%s", self->path, self->name), NULL);
 }
 
-/*  Takes what is to be there. */
+/*  Takes what is to be there. Who was told that just now, and has it otherwise, is told again when it was looked at. */
 static void s_tell(edl_queue_t *self, json_t *workload)
 {
-    s_ask(self, ASK_TELL, "PUT", tt_sprintf("%s/%s/status", self->path, self->name), s_text(workload));
+    if (self->step == ASK_TELL)
+        s_later(self, AGAIN_MS);
+    else
+        s_ask(self, ASK_TELL, "PUT", tt_sprintf("%s/%s/status", self->path, self->name), s_text(workload));
     json_decref(workload);
 }
 
@@ -126,11 +134,6 @@ static void s_next_flavor(edl_queue_t *self)
 }
 
 /* ---- answers -------------------------------------------------------------------------------------------------------------- */
-
-static void s_later(edl_queue_t *self, int64_t ms)
-{
-    self->again_ms = tt_now_ms(self->clock) + ms;
-}
 
 static void s_wait(edl_queue_t *self, const char *words)
 {

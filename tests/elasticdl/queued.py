@@ -114,6 +114,28 @@ def lost_answers(folder, cluster):
     assert server.end() == 0
 
 
+@on_cluster
+def deaf(folder, cluster):
+    """Who answers, and does nothing of what is said, is not told again without a pause: the Workload is looked at first."""
+    server = master(folder, cluster)
+    create(server, "job", 1, "&queue=team")
+    name = the_workload(cluster)
+    admit(cluster, name, "worker")
+    await_state(server, "job", "running")
+    cluster.fails = {"PUT workloads": ["deaf"] * 2}
+    evict(cluster, name)
+    await_given_back(cluster, name)
+    admit(cluster, name, "worker")
+    await_state(server, "job", "running")
+    cluster.fails = {"PUT workloads": ["deaf"] * 2}
+    (folder / "go").touch()
+    await_state(server, "job", "succeeded")
+    wait("Kueue to know", lambda: conditions(cluster.workloads[name]).get("Finished") == "True")
+    told = [asked for asked in cluster.asked if asked.endswith(" workloads")]
+    assert told.count("PUT workloads") == 6 and ("PUT workloads", "PUT workloads") not in zip(told, told[1:]), told
+    assert server.end() == 0
+
+
 def s_killed(folder, cluster, server, state="queued", fails=None):
     """The next master, by the state that it has found its task in."""
     assert server.end(signal.SIGKILL) != 0
@@ -307,4 +329,4 @@ def a_queue_for_all(folder, cluster):
 
 
 if __name__ == "__main__":
-    main([waits_and_runs, lost_answers, killed_in_every_state, rests_by_its_workload, its_workload_goes, another_template, with_a_group, refused, a_queue_for_all])
+    main([waits_and_runs, lost_answers, deaf, killed_in_every_state, rests_by_its_workload, its_workload_goes, another_template, with_a_group, refused, a_queue_for_all])
