@@ -2,10 +2,14 @@
 #include <sched.h>
 #include <stdlib.h>
 #include "collector/guard.h"
-#include "common/base/clock.h"
 #include "common/base/mem.h"
 
 enum { STEP_S = 30 };
+
+static int64_t s_now_ms(const gym_crew_t *self)
+{
+    return tt_now_ms(tt_clock_or_real(self->clock));
+}
 
 /*  As many as this process may run on. */
 static uint32_t s_cores(void)
@@ -88,14 +92,14 @@ void gym_crew_gather(gym_crew_t *self, uint32_t playing, uint32_t slots, gym_cre
     self->share_end = tt_array0(self->shares, sizeof *self->share_end);
     for (uint32_t k = 0; k < self->shares; k++)
         self->share_end[k] = self->share[k % playing][k / playing].end;
-    self->since_ms = tt_now_ms(tt_clock_real());
+    self->since_ms = s_now_ms(self);
     if (from && from->hired)
         s_take_over(self, from);
 }
 
 void gym_crew_dismiss(gym_crew_t *self)
 {
-    if (self->hired <= self->playing || tt_now_ms(tt_clock_real()) - self->since_ms < guard_idle_ms())
+    if (self->hired <= self->playing || s_now_ms(self) - self->since_ms < guard_idle_ms())
         return;
     gym_worker_end(self->worker + self->playing, self->hired - self->playing);
     self->hired = self->playing;
@@ -154,6 +158,7 @@ tt_status_t gym_crew_share(gym_crew_t *self, const gym_rows_t *rows, uint32_t lo
     for (uint32_t i = 0; i < self->playing; i++) {
         gym_worker_t *worker = &self->worker[i];
         worker->id = self->id;
+        worker->clock = self->clock;
         worker->number = (int)i;
         worker->lo = lo;
         worker->first = self->share[i][0].first;

@@ -15,6 +15,7 @@ typedef struct {
 typedef struct {
     const char *id, *python, *package; /* of what they play; borrowed                                           */
     json_t *asked;                     /* what each of them is told of it; borrowed                             */
+    const tt_clock_t *clock;           /* NULL = the real one                                                   */
     gym_worker_t *worker;              /* [hired] the first `playing` have slots                                */
     gym_share_t (*share)[2];           /* [playing] of each half of the slots; the second one may be empty       */
     uint32_t half;                     /* slots of the first half, 0 = there is only one of all                 */

@@ -23,7 +23,13 @@ enum {
     LOOK_MS = 1000          /* how often a busy one is looked after  */
 };
 
-static int64_t s_now_ms(void)
+/*  What it owes us goes by its clock; what the kernel needs to carry a byte or to end a process, by the real one. */
+static int64_t s_now_ms(const gym_worker_t *self)
+{
+    return tt_now_ms(tt_clock_or_real(self->clock));
+}
+
+static int64_t s_real_ms(void)
 {
     return tt_now_ms(tt_clock_real());
 }
@@ -183,7 +189,7 @@ static int s_kill(gym_worker_t *self)
 
 static void s_wait_for_end(gym_worker_t *self, int64_t until_ms)
 {
-    for (int64_t left; (left = until_ms - s_now_ms()) > 0;) {
+    for (int64_t left; (left = until_ms - s_real_ms()) > 0;) {
         struct pollfd fds[2] = {{self->pidfd, POLLIN, 0}, {self->log, POLLIN, 0}};
         if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
             return;
@@ -196,7 +202,7 @@ static void s_wait_for_end(gym_worker_t *self, int64_t until_ms)
 /*  It is gone, or as good as that. */
 static tt_status_t s_died(gym_worker_t *self)
 {
-    s_wait_for_end(self, s_now_ms() + LAST_WORDS_MS);
+    s_wait_for_end(self, s_real_ms() + LAST_WORDS_MS);
     const int status = s_kill(self);
     s_listen(self);
     const tt_status_t said = s_say_ended(self, status);
@@ -210,7 +216,7 @@ static tt_status_t s_is_late(gym_worker_t *self, int seconds, const char *settin
     char where[96];
     s_where(self, where, sizeof where);
     kill(self->pid, SIGABRT);
-    s_wait_for_end(self, s_now_ms() + LAST_WORDS_MS);
+    s_wait_for_end(self, s_real_ms() + LAST_WORDS_MS);
     s_kill(self);
     s_listen(self);
     self->pid = 0;
@@ -222,7 +228,7 @@ static tt_status_t s_is_late(gym_worker_t *self, int seconds, const char *settin
 
 static void s_begin_wait(gym_worker_t *self)
 {
-    self->since_ms = s_now_ms();
+    self->since_ms = s_now_ms(self);
     self->seen[0] = self->progress ? self->progress->slot : 0;
     self->seen[1] = self->progress ? self->progress->doing : 0;
 }
@@ -428,7 +434,7 @@ static tt_status_t s_hear(gym_worker_t *list, uint32_t count, int ms)
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < POLLED; k++)
             list[i].heard[k] = fds[POLLED * i + k].revents != 0;
-    list->heard_ms = s_now_ms();
+    list->heard_ms = s_real_ms();
     return TT_OK;
 }
 
@@ -516,9 +522,9 @@ static void s_tell_patience(const gym_worker_t *self, int64_t now_ms)
 /*  Nobody was heard of for so long. */
 static tt_status_t s_check_deadlines(gym_worker_t *list, uint32_t count)
 {
-    const int64_t now_ms = s_now_ms();
     for (uint32_t i = 0; i < count; i++)
         if (s_is_busy(&list[i])) {
+            const int64_t now_ms = s_now_ms(&list[i]);
             TT_TRY(s_check_deadline(&list[i], now_ms));
             s_tell_patience(&list[i], now_ms);
         }
@@ -575,7 +581,7 @@ static bool s_any_is_busy(const gym_worker_t *list, uint32_t count)
 /*  Answers until then; true: there may be more. */
 static bool s_gather(gym_worker_t *list, uint32_t count, int64_t until_ms)
 {
-    const int64_t left = until_ms - s_now_ms();
+    const int64_t left = until_ms - s_real_ms();
     uint32_t which = 0;
     if (left <= 0 || !s_any_is_busy(list, count))
         return false;
@@ -596,7 +602,7 @@ void gym_worker_shed(gym_worker_t *list, uint32_t count, const uint32_t *keep)
         s_tell(&list[i], "s", message, -1);
         json_decref(message);
     }
-    for (const int64_t until_ms = s_now_ms() + END_MS; s_gather(list, count, until_ms);)
+    for (const int64_t until_ms = s_real_ms() + END_MS; s_gather(list, count, until_ms);)
         continue;
     for (uint32_t i = 0; i < count; i++)
         if (s_is_busy(&list[i]))
@@ -620,7 +626,7 @@ static void s_end_strays(gym_worker_t *list, uint32_t count)
 
 void gym_worker_end(gym_worker_t *list, uint32_t count)
 {
-    const int64_t until_ms = s_now_ms() + END_MS;
+    const int64_t until_ms = s_real_ms() + END_MS;
     for (uint32_t i = 0; i < count; i++)
         s_close(&list[i].socket); /* an idle one closes its envs then */
     for (uint32_t i = 0; i < count; i++) {

@@ -15,6 +15,7 @@
 #include "collector/gym/strays.h"
 #include "collector/gym/turn.h"
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/status.h"
 
 enum {
@@ -28,6 +29,7 @@ typedef struct {
     uint32_t first, lo;             /* a slot of its, and the number of slot 0's env                  */
     const gym_progress_t *progress; /* NULL = there are no rows; borrowed                             */
     int start_s, step_s;            /* deadlines: of making and reset, of a step                      */
+    const tt_clock_t *clock;        /* of these; NULL = the real one                                  */
     pid_t pid;                      /* 0 = none */
     char mark[GYM_MARK];            /* what it starts has it, too; "" = it was not started */
     int pidfd, socket, log;         /* -1 = closed */

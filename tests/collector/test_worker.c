@@ -1,11 +1,14 @@
-/*  What a worker says before it dies is heard, whatever is sent to it meanwhile. Its part is played by a shell's script. */
+/*  What a worker says before it dies is heard, whatever is sent to it meanwhile; and who is late is ended. Its part is played by a shell's
+ *  script. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "collector/gym/crew.h"
 #include "collector/gym/worker.h"
+#include "common/base/mem.h"
 #include "tests/test.h"
 
 typedef struct {
@@ -30,11 +33,16 @@ static void s_open(stage_t *self, const char *script)
     assert_ok(gym_worker_start(&self->worker, "/bin/sh", self->path, -1));
 }
 
+static void s_remove(stage_t *self)
+{
+    unlink(self->path);
+    rmdir(self->dir);
+}
+
 static void s_close(stage_t *self)
 {
     gym_worker_end(&self->worker, 1);
-    unlink(self->path);
-    rmdir(self->dir);
+    s_remove(self);
 }
 
 /*  Until it is a zombie: nothing more will come from it, and nothing that is sent arrives. */
@@ -150,6 +158,73 @@ static void test_a_message_to_nobody(void **state)
     json_decref(message);
 }
 
+/*  What the worker does, how long that takes by its clock, and where it is then. */
+typedef struct {
+    gym_doing_t doing;
+    int after_s;
+    int32_t slot;
+    const char *script, *words;
+} late_t;
+
+/*  Each call of an env has its own time; the clock is turned by hand. */
+static void test_who_is_late(void **state)
+{
+    (void)state;
+    static const late_t cases[] = {
+        {GYM_STEPPING, 30, 0, "read nothing <&3\n", "step of env 7 did not come back within 30 s (TT_ENV_STEP_S)"},
+        {GYM_STEPPING, 29, 0, "sleep 2\nexit 3\n", "step of env 7 ended the process with code 3"},
+        {GYM_STEPPING, 30, 1, "sleep 2\nexit 3\n", "step of env 8 ended the process with code 3"},
+        {GYM_BEGINNING, 30, 0, "sleep 2\nexit 3\n", "reset of env 7 ended the process with code 3"},
+        {GYM_BEGINNING, 60, 0, "read nothing <&3\n", "reset of env 7 did not come back within 60 s (TT_ENV_START_S)"},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        stage_t self;
+        tt_clock_t clock = tt_clock_fake(1);
+        gym_progress_t progress = {.doing = cases[i].doing};
+        s_open(&self, cases[i].script);
+        self.worker.clock = &clock;
+        self.worker.progress = &progress;
+        self.worker.lo = 7;
+        self.worker.step_s = 30;
+        gym_worker_go(&self.worker, 0);
+        tt_clock_turn(&clock, cases[i].after_s * INT64_C(1000000000));
+        progress.slot = cases[i].slot;
+        assert_int_equal(s_wait(&self), TT_INTERNAL);
+        if (!strstr(tt_err_text(), cases[i].words))
+            fail_msg("'%s' instead of '%s'", tt_err_text(), cases[i].words);
+        s_close(&self);
+    }
+}
+
+/*  Those that have no slots are there for a minute, those that play for ever. */
+static void test_who_waits_for_another_range(void **state)
+{
+    (void)state;
+    stage_t self, other;
+    tt_clock_t clock = tt_clock_fake(1);
+    gym_crew_t crew = {.clock = &clock};
+    s_open(&self, "read nothing <&3\n");
+    s_open(&other, "read nothing <&3\n");
+    gym_crew_gather(&crew, 1, 1, NULL);
+    free(crew.worker);
+    crew.worker = tt_array0(2, sizeof *crew.worker);
+    crew.worker[0] = self.worker;
+    crew.worker[1] = other.worker;
+    crew.hired = 2;
+    for (int after_s = 59; after_s <= 60; after_s++) {
+        assert_int_equal(crew.hired, 2);
+        clock.fake_ns = 1 + after_s * INT64_C(1000000000);
+        gym_crew_dismiss(&crew);
+    }
+    assert_int_equal(crew.hired, 1);
+    tt_clock_turn(&clock, 3600 * INT64_C(1000000000));
+    gym_crew_dismiss(&crew);
+    assert_int_equal(crew.hired, 1);
+    gym_crew_end(&crew);
+    s_remove(&self);
+    s_remove(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +233,8 @@ int main(void)
         cmocka_unit_test(test_gone_without_a_word),
         cmocka_unit_test(test_what_cannot_be_sent),
         cmocka_unit_test(test_a_message_to_nobody),
+        cmocka_unit_test(test_who_is_late),
+        cmocka_unit_test(test_who_waits_for_another_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
