@@ -18,12 +18,16 @@ LOOK_S = 1.0
 
 
 def is_live(run_dir):
-    """Who runs it holds its lock."""
-    with open(os.path.join(run_dir, "lock"), "rb") as lock:
-        try:
+    """Who runs it holds its lock; a directory without one is nobody's any more, a copy say."""
+    try:
+        with open(os.path.join(run_dir, "lock"), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    except PermissionError:  # another user's: its sockets are there while it is run
+        return os.path.lexists(os.path.join(run_dir, "sock"))
     return False
 
 
