@@ -131,6 +131,9 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
         fprintf(out, "%s + %s - mean", self->net.tower[tower->value].name, self->net.tower[tower->advantage].name);
     else if (tower->kind == TT_TOWER_MEAN)
         fprintf(out, "means of %s", self->net.tower[tower->value].name);
+    else if (tower->kind == TT_TOWER_ATOMS)
+        fprintf(out, "expected of %s from %g to %g", self->net.tower[tower->value].name, (double)tower->low,
+            (double)tower->high);
     else if (trunk)
         fprintf(out, "%s", trunk->name);
     else

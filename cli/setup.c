@@ -432,6 +432,9 @@ static tt_status_t s_put_actor(tt_setup_t *self)
     tt_config_put(self->config, "actor.state_std", actor.state_std ? "true" : "false", origin);
     tt_config_put(self->config, "actor.dueling", actor.dueling ? "true" : "false", origin);
     s_put_whole(self->config, "actor.quantiles", actor.quantiles, origin);
+    s_put_whole(self->config, "actor.atoms", actor.atoms, origin);
+    s_put_part(self->config, "actor.v_min", (double)actor.v_min, origin);
+    s_put_part(self->config, "actor.v_max", (double)actor.v_max, origin);
     s_put_part(self->config, "actor.noisy", (double)actor.noisy, origin);
     s_put_part(self->config, "actor.epsilon", actor.epsilon, origin);
     s_put_part(self->config, "actor.epsilon_end", actor.epsilon_end, origin);

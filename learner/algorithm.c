@@ -24,7 +24,6 @@ const tt_algorithm_t *const *tt_algorithms(size_t *count)
 static const struct {
     const char *theirs, *ours;
 } s_kin[] = {
-    {"ddpg", "td3"}, /* for continuous actions */
     {"tqc", "sac"},
     {"redq", "sac"},
     {"crossq", "sac"},
@@ -35,14 +34,9 @@ static const struct {
     {"acktr", "a2c"},
     {"reinforce", "a2c"},
     {"vpg", "a2c"},
-    {"rainbow", "dqn"},
-    {"c51", "dqn"},
-    {"qrdqn", "dqn"},
-    {"qr-dqn", "dqn"},
     {"iqn", "dqn"},
     {"apex", "dqn"},
     {"apex_dqn", "dqn"},
-    {"ddqn", "dqn"},
 };
 
 static tt_status_t s_unknown(const char *name)
@@ -74,10 +68,13 @@ tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name)
 /*  The tower that is acted by, or whose head that is made of; of a dueling one the advantages, by which choices differ. */
 static uint32_t s_acts(const tt_net_spec_t *spec)
 {
-    const uint32_t actor = tt_net_tower(spec, "actor"), q = tt_net_tower(spec, "q");
+    const uint32_t actor = tt_net_tower(spec, "actor");
     if (actor < spec->towers)
         return actor;
-    return q < spec->towers && tt_tower_is_made(spec->tower[q].kind) ? spec->tower[q].advantage : q;
+    uint32_t q = tt_net_tower(spec, "q");
+    while (q < spec->towers && tt_tower_is_made(spec->tower[q].kind))
+        q = spec->tower[q].advantage;
+    return q;
 }
 
 tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, tt_stream_t *stream,

@@ -13,6 +13,9 @@ static tt_status_t s_check_actor(const model_t *self)
     const char *wrong = here->kind != said.kind                  ? "kind"
                         : here->dueling != said.dueling          ? "dueling"
                         : here->quantiles != said.quantiles      ? "quantiles"
+                        : here->atoms != said.atoms              ? "atoms"
+                        : here->v_min != said.v_min              ? "v_min"
+                        : here->v_max != said.v_max              ? "v_max"
                         : here->noisy != said.noisy              ? "noisy"
                         : strcmp(here->groups, said.groups) != 0 ? "groups"
                                                                  : NULL;

@@ -29,6 +29,7 @@ enum {
     TT_SEQUENCES_MAX_MIB = 16384, /* of a learner's sequences, on the way through them, in all of its threads        */
     TT_EPSILON_POWER_MAX = 100,   /* of epsilons by env (common/rl/schedule.h)                                   */
     TT_QUANTILES_MAX = 200,       /* of a choice's return                                                        */
+    TT_ATOMS_MAX = 200,           /* the same                                                                    */
     TT_SIGMA_MAX = 10,            /* of noise beside numbers within -1 and 1 (common/rl/schedule.h)              */
     TT_NOISE_MAX = 100,           /* at first, of a noisy layer: its deviations are noise / sqrt(inputs)         */
     TT_TOWERS_MAX = 8,            /* groups too                                                                 */

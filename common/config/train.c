@@ -168,6 +168,13 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "argmax: values of choices are made of the state's and advantages (filled in from the algorithm)"},
     {"actor.quantiles", TT_CFG_U32, AT(actor.quantiles), "0", 0, TT_QUANTILES_MAX,
         .help = "argmax: values of choices are means of so many numbers; 0 = of one (filled in from the algorithm)"},
+    {"actor.atoms", TT_CFG_U32, AT(actor.atoms), "0", 0, TT_ATOMS_MAX,
+        .help = "argmax: values of choices are expected of so many atoms; 0 = there are none (filled in from the "
+                "algorithm)"},
+    {"actor.v_min", TT_CFG_F32, AT(actor.v_min), "0", -1e6, 1e6,
+        .help = "argmax: the first atom (filled in from the algorithm)"},
+    {"actor.v_max", TT_CFG_F32, AT(actor.v_max), "0", -1e6, 1e6,
+        .help = "argmax: the last atom (filled in from the algorithm)"},
     {"actor.noisy", TT_CFG_F32, AT(actor.noisy), "0", 0, TT_NOISE_MAX,
         .help = "argmax: layers of heads are noisy, with so much at first; 0 = none (filled in from the algorithm)"},
     {"actor.epsilon", TT_CFG_F64, AT(actor.epsilon), "0", 0, 1,

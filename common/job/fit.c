@@ -29,13 +29,14 @@ static void s_make_noisy(tt_net_spec_t *spec, float noise)
             spec->tower[t].noise = noise;
 }
 
-/*  "q", by one of three ways. */
 static tt_net_spec_t s_values(const tt_train_cfg_t *cfg, uint32_t obs, tt_nn_activation_t activation, uint32_t choices)
 {
-    const uint32_t *hidden = cfg->network.hidden.at, count = cfg->network.hidden.count;
-    if (cfg->actor.quantiles)
-        return tt_net_quantiles(obs, hidden, count, activation, choices, cfg->actor.quantiles);
-    return (cfg->actor.dueling ? tt_net_dueling : tt_net_one)("q", obs, hidden, count, activation, choices);
+    const tt_values_t how = {.dueling = cfg->actor.dueling,
+        .quantiles = cfg->actor.quantiles,
+        .atoms = cfg->actor.atoms,
+        .low = cfg->actor.v_min,
+        .high = cfg->actor.v_max};
+    return tt_net_values(obs, cfg->network.hidden.at, cfg->network.hidden.count, activation, choices, &how);
 }
 
 static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *columns)

@@ -40,17 +40,18 @@ typedef enum { TT_NN_TANH, TT_NN_RELU, TT_NN_NONE } tt_nn_activation_t; /* NONE:
 typedef enum { TT_NN_ORTHOGONAL, TT_NN_UNIFORM } tt_nn_init_t;          /* first weights: tt_net_init */
 typedef enum {
     TT_TOWER_MLP,
-    TT_TOWER_DUELING, /* Q_a = V + (A_a - mean A), Wang et al. 2016, arXiv:1511.06581, equation 9 */
+    TT_TOWER_DUELING, /* Q_a = V + (A_a - mean A), Wang et al. 2016, arXiv:1511.06581, equation 9; or so each part of Q */
     TT_TOWER_ENCODER, /* layers of any kind; a trunk                                              */
     TT_TOWER_MEAN,    /* Q_a = the mean of the a-th part of a head, as of quantiles of returns            */
-    TT_TOWER_LSTM,    /* recurrent: a layer of torch.nn.LSTM or torch.nn.GRU of hidden[0] units; a trunk */
+    TT_TOWER_ATOMS, /* Q_a = sum of z_i softmax(the a-th part of a head)_i, z the atoms of returns; no gradient goes through it */
+    TT_TOWER_LSTM, /* recurrent: a layer of torch.nn.LSTM or torch.nn.GRU of hidden[0] units; a trunk */
     TT_TOWER_GRU
 } tt_tower_kind_t;
 
 /*  Is it made of other towers' heads, and has no parameters? */
 static inline bool tt_tower_is_made(tt_tower_kind_t kind)
 {
-    return kind == TT_TOWER_DUELING || kind == TT_TOWER_MEAN;
+    return kind == TT_TOWER_DUELING || kind == TT_TOWER_MEAN || kind == TT_TOWER_ATOMS;
 }
 
 static inline bool tt_tower_recurs(tt_tower_kind_t kind)
@@ -107,8 +108,9 @@ typedef struct {
                                  for each frame of a stack. A group without a number other than 0 is given zeros */
 } tt_layer_t;
 
-/*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads; of a mean both are the one
- *  tower whose head, of `out` parts, it reads: number i of part a is a n + i. An encoder has a
+/*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads: one of n outputs, and one of
+ *  `out`, n times as many; number i of choice a is a n + i. Of a mean, or of atoms, both are the one tower whose head, of `out` parts, it
+ *  reads: a tower with layers, or a dueling one. An encoder has a
  *  name, group, layers and what it reads: it reads the observation (`from` 0), and has no head. A recurrent tower has a name, group, one
  *  number of units (hidden_count 1), and reads the observation or a trunk behind which nothing recurs: none reads another, however many
  *  towers lie between. Its tensors: <tower>.weight_ih_l0 [in][gates x H], <tower>.bias_ih_l0, <tower>.weight_hh_l0 [H][gates x H],
@@ -131,8 +133,8 @@ typedef struct {
     float
         noise; /* MLP: > 0: its layers are noisy (Fortunato et al. 2018, arXiv:1706.10295, factorised): beside each weight and bias stands a
                     deviation, <tensor>_sigma, at first noise / sqrt(inputs); 0: they are not                   */
-    uint32_t value,
-        advantage; /* DUELING: numbers of two MLPs before it, with heads of 1 and of `out`; MEAN: of one, twice */
+    uint32_t value, advantage; /* DUELING: numbers of two MLPs before it; MEAN, ATOMS: of one MLP or DUELING, twice */
+    float low, high;           /* ATOMS: the first and the last of them, low < high                             */
     /* ENCODER: */
     uint32_t layer, layers; /* spec.layer[layer .. layer + layers - 1], at least one                         */
     uint32_t part;          /* the part that it reads as a picture; with height 0: all parts, as one vector  */
@@ -187,13 +189,20 @@ tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidde
 /*  A single tower: "q" with a value for every choice. */
 tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
     tt_nn_activation_t activation, uint32_t out);
-/*  The same from "value" and "advantage", which have the last of the hidden layers each and read "trunk", which has those before
- *  it; with one hidden layer, or none, there is no trunk. */
-tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
-    tt_nn_activation_t activation, uint32_t out);
-/*  The same, "q", as the means of "quantiles", a tower with `quantiles` numbers for every choice. */
-tt_net_spec_t tt_net_quantiles(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
-    tt_nn_activation_t activation, uint32_t out, uint32_t quantiles);
+/*  How values of choices come about. */
+typedef struct {
+    bool
+        dueling; /* from "value" and "advantage", which have the last of the hidden layers each and read "trunk", which has those
+                           before it; with one hidden layer, or none, there is no trunk                                               */
+    uint32_t
+        quantiles; /* > 0: "q" is the means of "quantiles", so many numbers for every choice                                     */
+    uint32_t
+        atoms; /* >= 2, and no quantiles: "q" is what is expected by "atoms", so many for every choice                       */
+    float low, high; /* of atoms */
+} tt_values_t;
+/*  "q" with a value for every choice; NULL: one tower. */
+tt_net_spec_t tt_net_values(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation,
+    uint32_t choices, const tt_values_t *how);
 /*  Put an encoder before all towers: those that read the observation read it instead. Its layers are those already in
  *  spec->layer[tower->layer ..]. With `separate`, each of these towers gets one of its own, called "<tower>_encoder". The text of
  *  what does not fit comes from tt_net_new. */

@@ -5,10 +5,13 @@ static bool s_alike(const tt_objective_stage_t *a, const tt_objective_stage_t *b
     return a->tower == b->tower && a->set == b->set && a->frame == b->frame;
 }
 
-/*  One is made of the other's head. */
+/*  One is made of the other's head, or of one that is made of that. */
 static bool s_reads(const tt_net_spec_t *spec, uint32_t t, uint32_t head)
 {
-    return t < spec->towers && tt_spec_made_of(spec, head) == t;
+    do
+        head = tt_spec_made_of(spec, head);
+    while (head < spec->towers && head != t);
+    return head == t && t < spec->towers;
 }
 
 /*  A head that the loss trains, and that a tower made of it trains too, would have two sources of gradient. */
@@ -119,6 +122,9 @@ static tt_status_t s_check_stage(const tt_objective_t *objective, uint32_t s, co
     const char *tower = spec->tower[stage->tower].name;
     if (spec->tower[stage->tower].out == 0)
         return tt_err(TT_INVALID, "objective %s: stage %u: %s is a trunk and has no head", objective->name, s, tower);
+    if (stage->grad && spec->tower[stage->tower].kind == TT_TOWER_ATOMS)
+        return tt_err(TT_INVALID, "objective %s: stage %u: no gradient goes through %s: train %s, of which it is made",
+            objective->name, s, tower, spec->tower[spec->tower[stage->tower].value].name);
     if (stage->set >= sets)
         return tt_err(TT_INVALID, "objective %s: stage %u: set %u of %u", objective->name, s, stage->set, sets);
     if (stage->frame >= TT_FRAMES)

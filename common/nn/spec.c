@@ -1,5 +1,6 @@
 #include "common/nn/spec.h"
 #include "common/nn/layers.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "common/base/limits.h"
@@ -71,8 +72,20 @@ tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden,
     return spec;
 }
 
-tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
-    tt_nn_activation_t activation, uint32_t out)
+/*  A tower that is made of others' heads. */
+static tt_tower_t s_made(tt_tower_kind_t kind, const char *name, uint32_t value, uint32_t advantage, uint32_t out)
+{
+    tt_tower_t tower = s_layers(name, NULL, 0, 0);
+    tower.kind = kind;
+    tower.out = out;
+    tower.value = value;
+    tower.advantage = advantage;
+    return tower;
+}
+
+/*  `name` from "value" with n outputs and "advantage" with `all`. */
+static tt_net_spec_t s_dueling(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t n, uint32_t all)
 {
     tt_net_spec_t spec = {.obs = obs};
     const uint32_t common = hidden_count ? hidden_count - 1 : 0, own = hidden_count - common;
@@ -82,28 +95,30 @@ tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hid
     for (uint32_t t = value; t <= advantage; t++) {
         spec.tower[t] = s_layers(t == value ? "value" : "advantage", hidden + common, own, activation);
         spec.tower[t].from = value; /* the trunk's number plus one, or 0 */
-        spec.tower[t].out = t == value ? 1 : out;
+        spec.tower[t].out = t == value ? n : all;
     }
-    tt_tower_t *q = &spec.tower[advantage + 1];
-    *q = s_layers(name, NULL, 0, 0);
-    q->kind = TT_TOWER_DUELING;
-    q->out = out;
-    q->value = value;
-    q->advantage = advantage;
+    spec.tower[advantage + 1] = s_made(TT_TOWER_DUELING, name, value, advantage, all);
     spec.towers = advantage + 2;
     return spec;
 }
 
-tt_net_spec_t tt_net_quantiles(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
-    tt_nn_activation_t activation, uint32_t out, uint32_t quantiles)
+tt_net_spec_t tt_net_values(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation,
+    uint32_t choices, const tt_values_t *how)
 {
-    const uint64_t all = (uint64_t)out * quantiles;
-    tt_net_spec_t spec =
-        tt_net_one("quantiles", obs, hidden, hidden_count, activation, all < UINT32_MAX ? (uint32_t)all : UINT32_MAX);
-    spec.tower[1] = s_layers("q", NULL, 0, 0);
-    spec.tower[1].kind = TT_TOWER_MEAN;
-    spec.tower[1].out = out;
-    spec.towers = 2;
+    static const tt_values_t plain = {0};
+    how = how ? how : &plain;
+    const uint32_t n = how->quantiles ? how->quantiles : how->atoms ? how->atoms : 1;
+    const char *head = how->quantiles ? "quantiles" : how->atoms ? "atoms" : "q";
+    const uint64_t product = (uint64_t)choices * n;
+    const uint32_t all = product < UINT32_MAX ? (uint32_t)product : UINT32_MAX;
+    tt_net_spec_t spec = how->dueling ? s_dueling(head, obs, hidden, hidden_count, activation, n, all)
+                                      : tt_net_one(head, obs, hidden, hidden_count, activation, all);
+    if (!how->quantiles && !how->atoms)
+        return spec;
+    const uint32_t t = spec.towers++;
+    spec.tower[t] = s_made(how->quantiles ? TT_TOWER_MEAN : TT_TOWER_ATOMS, "q", t - 1, t - 1, choices);
+    spec.tower[t].low = how->quantiles ? 0 : how->low;
+    spec.tower[t].high = how->quantiles ? 0 : how->high;
     return spec;
 }
 
@@ -346,14 +361,15 @@ static tt_status_t s_check_group(const tt_net_spec_t *spec, uint32_t t)
     return TT_OK;
 }
 
-/*  One of the heads that a tower is made of. */
-static tt_status_t s_check_head(const tt_net_spec_t *spec, uint32_t t, const char *what, uint32_t head, uint32_t out)
+/*  One of the heads that a tower is made of. dueling: it may be a dueling one's. */
+static tt_status_t s_check_head(
+    const tt_net_spec_t *spec, uint32_t t, const char *what, uint32_t head, uint32_t out, bool dueling)
 {
     const char *name = spec->tower[t].name;
     if (head >= t)
         return tt_err(TT_INVALID, "network: %s: its %s is tower %u, which does not come before it", name, what, head);
     const tt_tower_t *read = &spec->tower[head];
-    if (tt_tower_is_made(read->kind))
+    if (tt_tower_is_made(read->kind) && !(dueling && read->kind == TT_TOWER_DUELING))
         return tt_err(TT_INVALID, "network: %s: its %s %s has no layers of its own", name, what, read->name);
     if (read->action)
         return tt_err(TT_INVALID, "network: %s: its %s %s reads an action", name, what, read->name);
@@ -378,25 +394,43 @@ static tt_status_t s_check_made(const tt_net_spec_t *spec, uint32_t t, const cha
     return TT_OK;
 }
 
-static tt_status_t s_check_mean(const tt_net_spec_t *spec, uint32_t t)
+/*  A tower that is made of the parts of one head. */
+static tt_status_t s_check_of_parts(const tt_net_spec_t *spec, uint32_t t)
 {
     const tt_tower_t *tower = &spec->tower[t];
     TT_TRY(s_check_made(spec, t, "a head"));
     if (tower->value != tower->advantage)
-        return tt_err(TT_INVALID, "network: %s is the mean of one head, and not of two", tower->name);
+        return tt_err(TT_INVALID, "network: %s is made of one head, and not of two", tower->name);
     const uint32_t outs = tower->value < t ? spec->tower[tower->value].out : 0;
     if (outs % tower->out)
         return tt_err(TT_INVALID, "network: %s: %s has %u outputs, which is no multiple of %u", tower->name,
             spec->tower[tower->value].name, outs, tower->out);
-    return s_check_head(spec, t, "head", tower->value, outs ? outs : tower->out);
+    return s_check_head(spec, t, "head", tower->value, outs ? outs : tower->out, true);
+}
+
+static tt_status_t s_check_atoms(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    TT_TRY(s_check_of_parts(spec, t));
+    const uint32_t n = spec->tower[tower->value].out / tower->out;
+    if (n < 2 || n > TT_ATOMS_MAX)
+        return tt_err(TT_INVALID, "network: %s has %u atoms; 2 to %d are possible", tower->name, n, TT_ATOMS_MAX);
+    if (!(tower->low < tower->high) || !isfinite(tower->high - tower->low))
+        return tt_err(TT_INVALID, "network: %s: its atoms lie from %g to %g, which is no range", tower->name,
+            (double)tower->low, (double)tower->high);
+    return TT_OK;
 }
 
 static tt_status_t s_check_dueling(const tt_net_spec_t *spec, uint32_t t)
 {
     const tt_tower_t *tower = &spec->tower[t];
     TT_TRY(s_check_made(spec, t, "two heads"));
-    TT_TRY(s_check_head(spec, t, "value", tower->value, 1));
-    TT_TRY(s_check_head(spec, t, "advantage", tower->advantage, tower->out));
+    const uint32_t n = tower->value < t ? spec->tower[tower->value].out : 1;
+    if (n > 1 && tower->out % n)
+        return tt_err(TT_INVALID, "network: %s: its value %s has %u outputs, of which %u is no multiple", tower->name,
+            spec->tower[tower->value].name, n, tower->out);
+    TT_TRY(s_check_head(spec, t, "value", tower->value, n ? n : 1, false));
+    TT_TRY(s_check_head(spec, t, "advantage", tower->advantage, tower->out, false));
     if (tower->value == tower->advantage)
         return tt_err(TT_INVALID, "network: %s: its value and its advantage are both %s", tower->name,
             spec->tower[tower->value].name);
@@ -484,7 +518,8 @@ static tt_status_t s_check_recurrent(const tt_net_spec_t *spec, uint32_t t)
 static tt_status_t (*const s_checks[])(const tt_net_spec_t *spec, uint32_t t) = {
     [TT_TOWER_MLP] = s_check_layers,
     [TT_TOWER_DUELING] = s_check_dueling,
-    [TT_TOWER_MEAN] = s_check_mean,
+    [TT_TOWER_MEAN] = s_check_of_parts,
+    [TT_TOWER_ATOMS] = s_check_atoms,
     [TT_TOWER_ENCODER] = tt_layers_check,
     [TT_TOWER_LSTM] = s_check_recurrent,
     [TT_TOWER_GRU] = s_check_recurrent,

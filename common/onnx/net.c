@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/limits.h"
 #include "common/base/mem.h"
+#include "common/nn/atoms.h"
 #include "common/nn/layers.h"
 #include "common/nn/spec.h"
 #include "common/nn/tensor.h"
@@ -363,31 +365,61 @@ static tt_onnx_value_t s_mlp(tt_onnx_net_t *self, uint32_t t)
     return value;
 }
 
-/*  value + (advantage - its mean). */
+/*  value + (advantage - its mean over the choices), of each of a choice's n numbers: [rows][choices n] as [rows][choices][n]. */
 static tt_onnx_value_t s_dueling(tt_onnx_net_t *self, uint32_t t)
 {
     const tt_tower_t *tower = &self->spec->tower[t];
-    const tt_onnx_value_t mean = s_name(tower->name, "/mean"), centred = s_name(tower->name, "/centred"),
-                          out = s_name(tower->name, "/out");
-    const tt_onnx_value_t value = s_name(tt_onnx_tower(self, tower->value), ""),
-                          advantage = s_name(tt_onnx_tower(self, tower->advantage), "");
+    const int64_t n = self->spec->tower[tower->value].out;
+    const tt_onnx_value_t mean = s_name(tower->name, "/mean"), centred = s_name(tower->name, "/centred");
+    tt_onnx_value_t out = s_name(tower->name, "/out"), value = s_name(tt_onnx_tower(self, tower->value), ""),
+                    advantage = s_name(tt_onnx_tower(self, tower->advantage), "");
+    if (n > 1) {
+        s_reshape(self, self->spec->tower[tower->value].name, &value, 3, (int64_t[]){-1, 1, n});
+        s_reshape(self, self->spec->tower[tower->advantage].name, &advantage, 3, (int64_t[]){-1, tower->out / n, n});
+    }
     tt_onnx_node(self->model, "ReduceMean", INPUTS(advantage.name), mean.name,
         ATTRIBUTES({.name = "axes", .kind = TT_ONNX_A_INTS, .integer = {1}, .integers = 1}));
     tt_onnx_node(self->model, "Sub", INPUTS(advantage.name, mean.name), centred.name, NULL);
     tt_onnx_node(self->model, "Add", INPUTS(value.name, centred.name), out.name, NULL);
+    if (n > 1)
+        s_reshape(self, tower->name, &out, 2, (int64_t[]){-1, tower->out});
     return out;
 }
 
-/*  [rows][out n] as [rows][out][n], and the means of that. */
+/*  The head [rows][out n] that a tower is made of as [rows][out][n]. */
+static tt_onnx_value_t s_parts(tt_onnx_net_t *self, const tt_tower_t *tower)
+{
+    const int64_t n = self->spec->tower[tower->value].out / tower->out;
+    tt_onnx_value_t head = s_name(tt_onnx_tower(self, tower->value), "");
+    s_reshape(self, tower->name, &head, 3, (int64_t[]){-1, tower->out, n});
+    return head;
+}
+
 static tt_onnx_value_t s_mean(tt_onnx_net_t *self, uint32_t t)
 {
     const tt_tower_t *tower = &self->spec->tower[t];
-    const int64_t n = self->spec->tower[tower->value].out / tower->out;
-    const tt_onnx_value_t out = s_name(tower->name, "/out");
-    tt_onnx_value_t head = s_name(tt_onnx_tower(self, tower->value), "");
-    s_reshape(self, tower->name, &head, 3, (int64_t[]){-1, tower->out, n});
+    const tt_onnx_value_t out = s_name(tower->name, "/out"), head = s_parts(self, tower);
     tt_onnx_node(self->model, "ReduceMean", INPUTS(head.name), out.name,
         ATTRIBUTES({.name = "axes", .kind = TT_ONNX_A_INTS, .integer = {2}, .integers = 1}, AN_INT("keepdims", 0)));
+    return out;
+}
+
+/*  The probabilities times the atoms. */
+static tt_onnx_value_t s_atoms(tt_onnx_net_t *self, uint32_t t)
+{
+    const tt_tower_t *tower = &self->spec->tower[t];
+    const uint32_t n = self->spec->tower[tower->value].out / tower->out;
+    const float apart = tt_atoms_apart(tower->low, tower->high, n);
+    float atom[TT_ATOMS_MAX];
+    for (uint32_t i = 0; i < n; i++)
+        atom[i] = tt_atom(tower->low, apart, i);
+    const tt_onnx_value_t atoms = s_name(tower->name, "/atoms"), shares = s_name(tower->name, "/shares");
+    tt_onnx_value_t head = s_parts(self, tower), out = s_name(tower->name, "/expected");
+    tt_onnx_constant(
+        self->model, atoms.name, &(tt_onnx_shape_t){.type = TT_ONNX_FLOAT, .rank = 2, .dim = {n, 1}}, atom);
+    tt_onnx_node(self->model, "Softmax", INPUTS(head.name), shares.name, ATTRIBUTES(AN_INT("axis", 2)));
+    tt_onnx_node(self->model, "MatMul", INPUTS(shares.name, atoms.name), out.name, NULL);
+    s_reshape(self, out.name, &out, 2, (int64_t[]){-1, tower->out});
     return out;
 }
 
@@ -492,6 +524,7 @@ static tt_onnx_value_t (*const s_towers[])(tt_onnx_net_t *self, uint32_t t) = {
     [TT_TOWER_MLP] = s_mlp,
     [TT_TOWER_DUELING] = s_dueling,
     [TT_TOWER_MEAN] = s_mean,
+    [TT_TOWER_ATOMS] = s_atoms,
     [TT_TOWER_ENCODER] = s_encoder,
     [TT_TOWER_LSTM] = s_lstm,
     [TT_TOWER_GRU] = s_gru,

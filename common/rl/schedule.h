@@ -28,6 +28,8 @@ typedef struct {
     float noisy;                     /* ARGMAX: > 0: towers with a head have noisy layers (common/nn/nn.h) */
     bool dueling;                    /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
     uint32_t quantiles;              /* ARGMAX: > 0: "q" is made of so many numbers of each choice (common/nn/nn.h) */
+    uint32_t atoms;                  /* ARGMAX: > 0: the same, of so many probabilities                 */
+    float v_min, v_max;              /* of the first and the last atom                                  */
     char groups[TT_GROUPS_TEXT_MAX]; /* parts of the weights, in words (common/job/groups.h); "" = one */
 } tt_actor_t;
 

@@ -1,11 +1,13 @@
 /*  dqn - deep Q-networks, for one choice at a time: units from a replay, a target network; double, n-step returns and
- *  prioritised replay, a dueling network, quantiles of returns and rescaled values as switches; and networks that remember, trained on
- *  sequences.
+ *  prioritised replay, a dueling network, quantiles or atoms of returns, noisy layers and rescaled values as switches; and networks that
+ *  remember, trained on sequences.
  *
  *  Source:  Mnih et al. 2015; van Hasselt et al. 2016 (double); Schaul et al. 2016 (priorities); Wang et al. 2016
- *           (dueling); Dabney et al. 2017 (quantiles); Kapturowski et al. 2019, "Recurrent Experience Replay in Distributed Reinforcement
+ *           (dueling); Dabney et al. 2017 (quantiles); Bellemare et al. 2017 (atoms); Hessel et al. 2018 (Rainbow, all
+ *           of it but quantiles); Kapturowski et al. 2019, "Recurrent Experience Replay in Distributed Reinforcement
  *           Learning" (sequences, with what was stored and a burn-in). Defaults as Stable-Baselines3's DQN. docs/internals/dqn.md.
- *  Parts:   dqn_options (settings, rules, what it asks of collectors and of the replay), dqn_loss and dqn_quantile_loss (the losses),
+ *  Parts:   dqn_options (settings, rules, what it asks of collectors and of the replay), dqn_loss, dqn_quantile_loss and dqn_atoms_loss (the
+ *           losses),
  *           learner/replay (units, returns, weights). */
 #include <stdlib.h>
 #include "common/base/mem.h"
@@ -124,6 +126,9 @@ static void s_gather(tt_algo_t *self, const tt_at_t *at)
     self->loss = (dqn_loss_t){
         .choices = columns->choices[columns->at[columns->action].first],
         .quantiles = self->cfg.quantiles,
+        .atoms = self->cfg.atoms,
+        .low = self->cfg.v_min,
+        .high = self->cfg.v_max,
         .scale = 1 / (float)self->rows,
         .rescale = self->cfg.rescale,
         .squared = self->cfg.loss == DQN_MSE,

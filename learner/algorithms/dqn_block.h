@@ -34,17 +34,32 @@ BLOCK_FN void dqn_gather(const dqn_given_t *self, const tt_loss_block_t *block, 
     }
 }
 
-/*  A score for each unit; -inf for what is not allowed. */
-BLOCK_FN void dqn_allowed(
-    const dqn_given_t *self, const tt_loss_block_t *block, size_t choice, const float *q, col_out score)
+/*  A choice's score becomes -inf for each unit to which it is not allowed. */
+BLOCK_FN void dqn_forbid(const dqn_given_t *self, const tt_loss_block_t *block, size_t choice, col_out score)
 {
-    block_load(q + choice * TT_BLOCK, score);
     if (!self->mask)
         return;
     EACH_GIVEN_ROW(r, block)
     {
         if (!self->mask[(size_t)block->row[r] * self->p.choices + choice])
             score[r] = -__builtin_inff();
+    }
+}
+
+/*  A score for each unit; -inf for what is not allowed. */
+BLOCK_FN void dqn_allowed(
+    const dqn_given_t *self, const tt_loss_block_t *block, size_t choice, const float *q, col_out score)
+{
+    block_load(q + choice * TT_BLOCK, score);
+    dqn_forbid(self, block, choice, score);
+}
+
+/*  Number i of the n of each unit's choice. */
+BLOCK_FN void dqn_pick(const float *head, choices_out choice, size_t n, size_t i, col_out out)
+{
+    EACH_ROW(r)
+    {
+        out[r] = head[((size_t)choice[r] * n + i) * TT_BLOCK + r];
     }
 }
 
@@ -82,18 +97,28 @@ BLOCK_FN float dqn_mean(const dqn_cols_t *in, col_in col)
     return block_sum(part);
 }
 
-/*  What a loss comes to: its statistics, and what rides. loss: weighted; q, target: of the choice that was made, what is said and what is wanted. */
-BLOCK_FN void dqn_report(const tt_loss_block_t *block, const dqn_cols_t *in, col_in loss, col_in q, col_in target)
+/*  Of the choice that was made, what is said and what is wanted. */
+BLOCK_FN void dqn_error(col_in q, col_in target, col_out size)
 {
-    col_t size;
     EACH_ROW(r)
     {
         size[r] = __builtin_fabsf(q[r] - target[r]);
     }
+}
+
+/*  What a loss comes to. loss: weighted; error: of q and its target. */
+BLOCK_FN void dqn_report(
+    const tt_loss_block_t *block, const dqn_cols_t *in, col_in loss, col_in q, col_in target, col_in error)
+{
     block_add(&block->stats[DQN_LOSS], block_sum(loss));
-    block_add(&block->stats[DQN_ERROR], dqn_mean(in, size));
+    block_add(&block->stats[DQN_ERROR], dqn_mean(in, error));
     block_add(&block->stats[DQN_Q], dqn_mean(in, q));
     block_add(&block->stats[DQN_TARGET], dqn_mean(in, target));
+}
+
+/*  How badly a unit was predicted. */
+BLOCK_FN void dqn_ride(const tt_loss_block_t *block, col_in size)
+{
     if (!block->ride)
         return;
     EACH_GIVEN_ROW(r, block)

@@ -75,7 +75,7 @@ BLOCK_FN void s_slopes(const dqn_given_t *self, const tt_loss_block_t *block, co
 BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, const float *chooser)
 {
     dqn_cols_t in;
-    col_t value, target, q, error, slope, loss;
+    col_t value, target, q, error, size, slope, loss;
     dqn_gather(self, block, &in);
     s_best(self, block, chooser, value);
     s_targets(self, &in, value, target);
@@ -89,7 +89,9 @@ BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, cons
     else
         s_huber(&in, error, slope, loss);
     s_slopes(self, block, &in, slope);
-    dqn_report(block, &in, loss, q, target);
+    dqn_error(q, target, size);
+    dqn_report(block, &in, loss, q, target, size);
+    dqn_ride(block, size);
 }
 
 BLOCK_CLONES void dqn_loss(const void *params, const void *const *input, const tt_loss_block_t *block)

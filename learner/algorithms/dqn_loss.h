@@ -26,17 +26,19 @@ enum {
 
 /*  The parameters of the loss. */
 typedef struct {
-    uint32_t choices;   /* floats of a head, or so many times `quantiles` */
-    uint32_t quantiles; /* of a choice; 0: it has one value               */
-    float scale;        /* 1 / units                                      */
-    float rescale;      /* e of h, or of every quantile's; 0: h(x) = x    */
+    uint32_t choices;   /* floats of a head, or so many times `quantiles` or `atoms` */
+    uint32_t quantiles; /* of a choice; 0: it has one value, or atoms                */
+    uint32_t atoms;     /* >= 2; the same                                            */
+    float low, high;    /* the first and the last atom                               */
+    float scale;        /* 1 / units                                                 */
+    float rescale;      /* e of h, or of every quantile's or atom's; 0: h(x) = x     */
     bool squared;       /* mse                                            */
 } dqn_loss_t;
 
 /*  Places in the statistics; each is a mean over the minibatch once all shards are summed. */
 enum {
     DQN_LOSS,
-    DQN_ERROR, /* |d|; of quantiles, of their means */
+    DQN_ERROR, /* |d|; of quantiles and atoms, of their means */
     DQN_Q,     /* q(at, a) */
     DQN_TARGET,
     DQN_STATS
@@ -52,4 +54,7 @@ void dqn_double_loss(const void *params, const void *const *input, const tt_loss
 /*  The same of quantiles (dqn_quantile_loss.c). */
 void dqn_quantile_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
 void dqn_quantile_double_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
+/*  The same of atoms (dqn_atoms_loss.c). */
+void dqn_atoms_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
+void dqn_atoms_double_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
 #endif

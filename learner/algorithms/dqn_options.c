@@ -18,6 +18,11 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "the network says what a state is worth, and how much better each choice is"},
     {"algorithm.quantiles", TT_CFG_U32, AT(quantiles), "0", 0, TT_QUANTILES_MAX,
         .help = "how many quantiles of its return a choice has (QR-DQN; 50 to 200 are usual); 0 = its mean alone"},
+    {"algorithm.atoms", TT_CFG_U32, AT(atoms), "0", 0, TT_ATOMS_MAX,
+        .help = "how many values its return may have, each with a probability (C51, Rainbow: 51); 0 = its mean alone"},
+    {"algorithm.v_min", TT_CFG_F32, AT(v_min), "-10", -1e6, 1e6,
+        .help = "with atoms: the least of these values; what is less counts as it"},
+    {"algorithm.v_max", TT_CFG_F32, AT(v_max), "10", -1e6, 1e6, .help = "with atoms: the largest of them"},
     {"algorithm.noisy", TT_CFG_BOOL, AT(noisy), "false",
         .help = "layers of the heads are noisy, which explores in place of epsilon"},
     {"algorithm.noisy_sigma", TT_CFG_F32, AT(noisy_sigma), "0.5", 1e-3, TT_NOISE_MAX,
@@ -120,12 +125,27 @@ static tt_status_t s_check_priorities(const tt_config_t *config, const tt_train_
 
 static tt_status_t s_check_quantiles(const tt_config_t *config, const dqn_cfg_t *cfg)
 {
-    if (cfg->quantiles && cfg->dueling)
-        return BAD("algorithm.quantiles", "%" PRIu32 ", but a dueling network has values alone: set one of both",
-            cfg->quantiles);
     if (cfg->quantiles && cfg->loss != DQN_HUBER)
         return BAD("algorithm.quantiles", "%" PRIu32 ", but algorithm.loss is mse, which finds means: say huber",
             cfg->quantiles);
+    return TT_OK;
+}
+
+static tt_status_t s_check_atoms(const tt_config_t *config, const dqn_cfg_t *cfg)
+{
+    if (!cfg->atoms)
+        return TT_OK;
+    if (cfg->atoms < 2)
+        return BAD("algorithm.atoms", "%" PRIu32 " is no distribution: 2 to %d, or 0", cfg->atoms, TT_ATOMS_MAX);
+    if (cfg->quantiles)
+        return BAD("algorithm.atoms",
+            "%" PRIu32 ", but a choice has quantiles (algorithm.quantiles, %s): set one of both", cfg->atoms,
+            tt_config_origin(config, "algorithm.quantiles"));
+    if (cfg->v_min >= cfg->v_max)
+        return BAD("algorithm.v_max", "%g is not above algorithm.v_min, which is %g (%s)", (double)cfg->v_max,
+            (double)cfg->v_min, tt_config_origin(config, "algorithm.v_min"));
+    if (cfg->loss != DQN_HUBER)
+        return BAD("algorithm.loss", "mse, but atoms are learned by their probabilities' cross-entropy: leave it away");
     return TT_OK;
 }
 
@@ -164,6 +184,7 @@ tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, co
     TT_TRY(s_check_sequences(config, train, cfg));
     TT_TRY(off_policy_check(config, train, &cfg->off, dqn_form(train, cfg)));
     TT_TRY(s_check_quantiles(config, cfg));
+    TT_TRY(s_check_atoms(config, cfg));
     TT_TRY(s_check_epsilon(config, train, cfg));
     return s_check_priorities(config, train, cfg);
 }
@@ -191,6 +212,9 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_algorithm_s
         .random_rows = cfg->off.learning_starts,
         .noisy = cfg->noisy ? cfg->noisy_sigma : 0,
         .quantiles = cfg->quantiles,
+        .atoms = cfg->atoms,
+        .v_min = cfg->atoms ? cfg->v_min : 0,
+        .v_max = cfg->atoms ? cfg->v_max : 0,
         .dueling = cfg->dueling};
     out->forwards = s_forwards(train, cfg);
     out->feed = off_policy_feed(train, &cfg->off, dqn_form(train, cfg));

@@ -13,7 +13,9 @@ typedef enum { DQN_HUBER, DQN_MSE } dqn_error_t; /* order of the choices of loss
 typedef struct {
     off_policy_cfg_t off;
     bool double_q, dueling, noisy;
-    uint32_t quantiles;                /* of a choice; 0 = it has one value             */
+    uint32_t quantiles;                /* of a choice; 0 = it has one value, or atoms   */
+    uint32_t atoms;                    /* the same                                      */
+    float v_min, v_max;                /* the first and the last atom                   */
     uint32_t sequence_length, burn_in; /* rows; with network.rnn only, as replay.eta */
     float rescale;                     /* epsilon of value rescaling; 0 = off   */
     float noisy_sigma;

@@ -38,25 +38,12 @@ BLOCK_FN void s_best(const dqn_given_t *self, const tt_loss_block_t *block, cons
     }
     for (size_t a = 0; a < self->p.choices; a++) {
         s_mean(self, a, chooser, mean);
-        EACH_GIVEN_ROW(r, block)
-        {
-            if (self->mask && !self->mask[(size_t)block->row[r] * self->p.choices + a])
-                mean[r] = -__builtin_inff();
-        }
+        dqn_forbid(self, block, a, mean);
         EACH_ROW(r)
         {
             best[r] = mean[r] > most[r] ? (int32_t)a : best[r];
             most[r] = mean[r] > most[r] ? mean[r] : most[r];
         }
-    }
-}
-
-/*  Number i of each unit's choice. */
-BLOCK_FN void s_pick(const dqn_given_t *self, const float *head, choices_out choice, size_t i, col_out out)
-{
-    EACH_ROW(r)
-    {
-        out[r] = head[((size_t)choice[r] * self->p.quantiles + i) * TT_BLOCK + r];
     }
 }
 
@@ -74,7 +61,7 @@ BLOCK_FN void s_targets(const dqn_given_t *self, const tt_loss_block_t *block, c
     }
     block_zero(mean);
     for (size_t j = 0; j < self->p.quantiles; j++) {
-        s_pick(self, block->head[DQN_TARGET_NEXT], read, j, value);
+        dqn_pick(block->head[DQN_TARGET_NEXT], read, self->p.quantiles, j, value);
         EACH_ROW(r)
         {
             const float known = best[r] < 0 ? __builtin_nanf("") : value[r];
@@ -124,7 +111,7 @@ BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, cons
 {
     const size_t n = self->p.quantiles;
     dqn_cols_t in;
-    col_t target[TT_QUANTILES_MAX], target_mean, mean, loss;
+    col_t target[TT_QUANTILES_MAX], target_mean, mean, size, loss;
     dqn_gather(self, block, &in);
     s_targets(self, block, &in, chooser, target, target_mean);
     block_zero(mean);
@@ -132,7 +119,7 @@ BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, cons
     for (size_t i = 0; i < n; i++) {
         const float below = ((float)i + 0.5f) / (float)n;
         col_t quantile, slope, part;
-        s_pick(self, block->head[DQN_Q_AT], in.action, i, quantile);
+        dqn_pick(block->head[DQN_Q_AT], in.action, n, i, quantile);
         s_against(target, n, below, 1 - below, quantile, slope, part);
         EACH_ROW(r)
         {
@@ -146,7 +133,9 @@ BLOCK_FN void s_loss(const dqn_given_t *self, const tt_loss_block_t *block, cons
     {
         mean[r] = mean[r] / (float)n;
     }
-    dqn_report(block, &in, loss, mean, target_mean);
+    dqn_error(mean, target_mean, size);
+    dqn_report(block, &in, loss, mean, target_mean, size);
+    dqn_ride(block, size);
 }
 
 BLOCK_CLONES void dqn_quantile_loss(const void *params, const void *const *input, const tt_loss_block_t *block)

@@ -8,7 +8,7 @@ import torch
 from . import recurrent, spaces
 from .encoder import ACTIVATIONS, POOLS, Encoder, flat_words, words_of
 
-TOWERS = ("encoder", "actor_encoder", "critic_encoder", *recurrent.NAMES, "trunk", "actor", "critic", "value", "advantage", "quantiles", "q", "q1", "q2")
+TOWERS = ("encoder", "actor_encoder", "critic_encoder", *recurrent.NAMES, "trunk", "actor", "critic", "value", "advantage", "quantiles", "atoms", "q", "q1", "q2")
 EPSILON = 1e-8  # under the normaliser's root
 
 
@@ -35,6 +35,11 @@ def _for_frames(block, leaves, frames):
             values.append(block[at + half * n:at + half * n + size].repeat(frames))
         at += size
     return torch.cat([block[:1], *found[0], *found[1]])
+
+
+def _atoms(low, high, count):
+    """The values that a return may have; None: there are none."""
+    return torch.linspace(float(low), float(high), int(count)) if int(count) else None
 
 
 class _Moment:
@@ -66,6 +71,8 @@ class Policy(torch.nn.Module):
         self._squash = setting("actor", "squash", "false") == "true"
         self._state_std = setting("actor", "state_std", "false") == "true"
         self._means = setting("actor", "kind", "sample") == "mean"
+        self._quantiles = int(setting("actor", "quantiles", "0")) > 0
+        self._atoms = _atoms(*(setting("actor", key, "0") for key in ("v_min", "v_max", "atoms")))
         self._observed = spaces.stacked(spaces.leaves(self.obs_space, "obs"), self._frames)
         self._parts = spaces.leaves(self.action_space, "action")
         self.env, self.update = checkpoint.metadata.get("env"), int(checkpoint.array("tutti.update")[0])
@@ -150,13 +157,19 @@ class Policy(torch.nn.Module):
     def _head(self, moment):
         if hasattr(self, "actor"):
             return self.actor(self._features(moment, "actor"))
-        x = self._features(moment, "q")
-        if hasattr(self, "q"):
-            return self.q(x)
-        if hasattr(self, "quantiles"):
-            return self.quantiles(x).view(len(x), self._parts[0].n[0], -1).mean(2)
-        advantage = self.advantage(x)
-        return self.value(x) + (advantage - advantage.mean(1, keepdim=True))
+        numbers = self._values(self._features(moment, "q"))
+        if self._quantiles:
+            return numbers.mean(2)
+        return numbers.squeeze(2) if self._atoms is None else numbers.softmax(2) @ self._atoms.to(numbers.device)
+
+    def _values(self, x):
+        """What each choice has: [rows][choices][numbers]; one, its quantiles, or its atoms' logits."""
+        choices = self._parts[0].n[0]
+        for name in ("q", "quantiles", "atoms"):
+            if hasattr(self, name):
+                return getattr(self, name)(x).view(len(x), choices, -1)
+        advantage = self.advantage(x).view(len(x), choices, -1)
+        return self.value(x).view(len(x), 1, -1) + (advantage - advantage.mean(1, keepdim=True))
 
     # ---- what is carried
 

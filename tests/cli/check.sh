@@ -64,8 +64,17 @@ printf 'env: CartPole-v1\nalgorithm: {name: dqn, quantiles: 50}\nnetwork: {hidde
 for line in '# quantiles 4 -> 16 tanh -> 100: 1,780 parameters' '# q means of quantiles -> 2' ' quantiles: 50 # algorithm dqn'; do
     expect 0 "$line" "$TUTTI" check quantiles.yaml
 done
-expect 78 'algorithm.quantiles: 50, but a dueling network has values alone' "$TUTTI" check quantiles.yaml --set algorithm.dueling=true
+for line in '# value 4 -> 16 tanh -> 50: 930 parameters' '# advantage 4 -> 16 tanh -> 100: 1,780 parameters' '# quantiles value + advantage - mean -> 100' \
+    '# q means of quantiles -> 2'; do
+    expect 0 "$line" "$TUTTI" check quantiles.yaml --set algorithm.dueling=true
+done
 expect 78 'algorithm.quantiles: 50, but algorithm.loss is mse' "$TUTTI" check quantiles.yaml --set algorithm.loss=mse
+# probabilities of atoms, and what is expected by them
+for line in '# atoms 4 -> 16 tanh -> 102: 1,814 parameters' '# q expected of atoms from -10 to 20 -> 2' ' atoms: 51 # algorithm dqn'; do
+    expect 0 "$line" "$TUTTI" check quantiles.yaml --set algorithm.quantiles=0 --set algorithm.atoms=51 --set algorithm.v_max=20
+done
+expect 78 'algorithm.atoms: 51, but a choice has quantiles' "$TUTTI" check quantiles.yaml --set algorithm.atoms=51
+expect 78 "here it is called 'algorithm.atoms'" "$TUTTI" check quantiles.yaml --set algorithm.n_atom=51
 expect 78 "here it is called 'algorithm.quantiles'" "$TUTTI" check quantiles.yaml --set algorithm.num_quantiles=50
 expect 0 '# a row 688 FLOP to act, 3.4 kFLOP to train on it once' "$TUTTI" check dueling.yaml --set algorithm.double=true
 
@@ -230,7 +239,9 @@ expect 78 "--set: algorithm.name: no algorithm 'APPO'; here it is ppo with algor
 expect 78 "here it is called 'algorithm.vtrace_c'" "$TUTTI" check good.yaml --set algorithm.name=impala --set algorithm.c_clip_ratio=1
 expect 78 "no algorithm 'DDPG'; here it is td3 with algorithm.policy_delay: 1" "$TUTTI" check good.yaml --set algorithm.name=DDPG
 expect 78 "no algorithm 'tqc'; nearest in kind is 'sac', " "$TUTTI" check good.yaml --set algorithm.name=tqc
-expect 66 "no algorithm 'Rainbow'; nearest in kind is 'dqn', " "$TUTTI" algorithms Rainbow
+expect 66 "no algorithm 'Apex'; nearest in kind is 'dqn', " "$TUTTI" algorithms Apex
+expect 66 "no algorithm 'Rainbow'; here it is dqn with atoms: 51, double, dueling, noisy, n_step: 3 and replay.prioritized" \
+    "$TUTTI" algorithms Rainbow
 expect 66 "no algorithm 'PPO' (did you mean 'ppo'?)" "$TUTTI" algorithms PPO
 
 # the settings of a DIJob are its manifest's

@@ -16,7 +16,7 @@ typedef struct {
     double epsilon_start, epsilon_end;
     uint64_t epsilon_steps, random_steps, start;
     bool dueling;
-    uint32_t quantiles;
+    uint32_t quantiles, atoms;
 } best_cfg_t;
 
 #define AT(member) offsetof(best_cfg_t, member)
@@ -28,6 +28,7 @@ static const tt_cfg_field_t s_fields[] = {
     {"algorithm.random_steps", TT_CFG_U64, AT(random_steps), "0", 0, 1e18, .help = "all random before"},
     {"algorithm.dueling", TT_CFG_BOOL, AT(dueling), "false", .help = "a value and advantages"},
     {"algorithm.quantiles", TT_CFG_U32, AT(quantiles), "0", 0, TT_QUANTILES_MAX, .help = "of a return"},
+    {"algorithm.atoms", TT_CFG_U32, AT(atoms), "0", 0, TT_ATOMS_MAX, .help = "of a return"},
     {"replay.epsilon", TT_CFG_U64, AT(start), "0", 0, 1e18, .help = "of another section"},
     {0},
 };
@@ -41,6 +42,9 @@ static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_algorithm_s
         .epsilon_rows = best->epsilon_steps ? best->epsilon_steps : train->stop.env_steps / 10,
         .random_rows = best->random_steps,
         .quantiles = best->quantiles,
+        .atoms = best->atoms,
+        .v_min = best->atoms ? -0.1f : 0,
+        .v_max = best->atoms ? 1e5f : 0,
         .dueling = best->dueling};
 }
 
@@ -133,6 +137,23 @@ static void test_quantiles(void **state)
     tt_setup_destroy(&setup);
 }
 
+/*  Their bounds come back to the bit. */
+static void test_atoms(void **state)
+{
+    (void)state;
+    tt_setup_t *setup = s_setup(s_best, "algorithm.atoms=51");
+    tt_train_cfg_t cfg;
+    TT_AUTO(tt_columns) columns = NULL;
+    assert_ok(tt_train_parse(&cfg, tt_setup_yaml(setup), strlen(tt_setup_yaml(setup))));
+    assert_true(cfg.actor.atoms == 51 && cfg.actor.v_min == -0.1f && cfg.actor.v_max == 1e5f);
+    assert_ok(tt_train_columns(&columns, &cfg));
+    const tt_net_spec_t net = tt_train_net(&cfg, columns);
+    const tt_tower_t *q = &net.tower[tt_net_tower(&net, "q")];
+    assert_true(net.towers == 2 && net.tower[tt_net_tower(&net, "atoms")].out == 2 * 51 && q->kind == TT_TOWER_ATOMS);
+    assert_true(q->out == 2 && q->low == -0.1f && q->high == 1e5f);
+    tt_setup_destroy(&setup);
+}
+
 static void test_an_actor_critic_samples(void **state)
 {
     (void)state;
@@ -198,7 +219,9 @@ static void test_a_learner_refuses_another_actor(void **state)
     static const char job[] = "env: CartPole-v1\nspace: {obs: 'float32[4]', action: discrete(2), env_state: 8}\n";
     static const char *const others[][3] = {{"ppo", "argmax", "kind"}, {"a2c", "argmax", "kind"},
         {"best", "sample", "kind"}, {"best", "argmax, dueling: true", "dueling"},
-        {"best", "argmax, noisy: 0.5", "noisy"}, {"best", "argmax, quantiles: 9", "quantiles"}};
+        {"best", "argmax, noisy: 0.5", "noisy"}, {"best", "argmax, quantiles: 9", "quantiles"},
+        {"best", "argmax, atoms: 9", "atoms"}, {"best", "argmax, v_min: 9", "v_min"},
+        {"best", "argmax, v_max: 9", "v_max"}};
     for (size_t i = 0; i < TT_COUNT(others); i++) {
         char *text = tt_sprintf("%salgorithm: {name: %s}\nactor: {kind: %s}\n", job, others[i][0], others[i][1]);
         char words[128];
@@ -229,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_the_algorithm_fills_it_in),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_atoms),
         cmocka_unit_test(test_an_actor_critic_samples),
         cmocka_unit_test(test_not_by_hand),
         cmocka_unit_test(test_a_resolved_config_is_filled_in_anew),

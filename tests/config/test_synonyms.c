@@ -187,6 +187,8 @@ static void test_an_algorithm_of_others(void **state)
     static const char *const words[][2] = {{"RecurrentPPO", "ppo with network.rnn: lstm"},
         {"recurrent_ppo", "ppo with network.rnn: lstm"}, {"ppo-lstm", "ppo with network.rnn: lstm"},
         {"PPO_GRU", "ppo with network.rnn: gru"}, {"QRDQN", "dqn with algorithm.quantiles: 200"},
+        {"C51", "dqn with algorithm.atoms: 51"},
+        {"Rainbow", "dqn with atoms: 51, double, dueling, noisy, n_step: 3 and replay.prioritized"},
         {"double-dqn", "dqn with algorithm.double: true"},
         {"DDPG", "td3 with algorithm.policy_delay: 1 and algorithm.target_noise: 0"}};
     for (size_t i = 0; i < TT_COUNT(words); i++)

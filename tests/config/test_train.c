@@ -113,8 +113,8 @@ static void test_parse_actor(void **state)
     char text[512];
     assert_ok(tt_train_parse(&cfg, s_resolved, strlen(s_resolved)));
     assert_true(cfg.actor.kind == TT_ACT_SAMPLE && cfg.actor.epsilon == 0 && cfg.actor.epsilon_end == 0);
-    assert_true(
-        cfg.actor.epsilon_rows == 0 && cfg.actor.random_rows == 0 && !cfg.actor.dueling && cfg.actor.quantiles == 0);
+    assert_true(cfg.actor.epsilon_rows == 0 && cfg.actor.random_rows == 0 && !cfg.actor.dueling &&
+                cfg.actor.quantiles == 0 && cfg.actor.atoms == 0);
     snprintf(text, sizeof text,
         "%sactor: {kind: argmax, epsilon: 1, epsilon_end: 0.05, epsilon_rows: 10k, random_rows: 100, dueling: true, "
         "epsilon_power: 7, quantiles: 200}\n"
@@ -128,7 +128,7 @@ static void test_parse_actor(void **state)
     assert_ok(tt_train_parse(&cfg, text, strlen(text)));
     assert_true(cfg.actor.kind == TT_ACT_MEAN && cfg.actor.sigma == 0.1f);
     static const char *const wrong[] = {"{kind: best}", "{sigma: -0.1}", "{epsilon: 1.5}", "{epsilon_end: -0.1}",
-        "{epsilon_power: -1}", "{epsilons: 7}", "{quantiles: 201}"};
+        "{epsilon_power: -1}", "{epsilons: 7}", "{quantiles: 201}", "{atoms: 201}", "{v_min: -1e7}"};
     for (size_t i = 0; i < TT_COUNT(wrong); i++) {
         snprintf(text, sizeof text, "%sactor: %s\n", s_resolved, wrong[i]);
         assert_int_equal(tt_train_parse(&cfg, text, strlen(text)), TT_CONFIG);

@@ -169,7 +169,7 @@ static void noise_is_two_calls(void **state)
 {
     (void)state;
     const uint32_t hidden[] = {6, 5, 4};
-    tt_net_spec_t spec = tt_net_dueling("q", 4, hidden, 3, TT_NN_RELU, 3);
+    tt_net_spec_t spec = tt_net_values(4, hidden, 3, TT_NN_RELU, 3, &(tt_values_t){.dueling = true});
     spec.sets = 2; /* each has noise of its own */
     for (uint32_t t = 0; t < spec.towers; t++)
         spec.tower[t].noise = spec.tower[t].kind == TT_TOWER_MLP ? 0.5f : 0;

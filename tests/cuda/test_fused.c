@@ -18,13 +18,13 @@ enum { UNITS = 140, INPUTS = 5, SIDES = 3, LEVELS_MAX = 8 };
 
 extern const tt_backend_ops_t cuda_backend;
 
-typedef enum { PPO, A2C, DQN, DQN_DOUBLE, QUANTILES, QUANTILES_DOUBLE } objective_t;
+typedef enum { PPO, A2C, DQN, DQN_DOUBLE, QUANTILES, QUANTILES_DOUBLE, ATOMS, ATOMS_DOUBLE } objective_t;
 
 typedef struct {
     const char *what;
     objective_t objective;
     uint32_t obs, outs,
-        box; /* box: of PPO's outs so many are means, with log_std; of QUANTILES' so many are a choice's */
+        box; /* box: of PPO's outs so many are means, with log_std; of QUANTILES' and ATOMS' so many are a choice's */
     uint32_t hidden_count, hidden[6];
     tt_nn_activation_t activation;
     uint32_t rows, shards;
@@ -39,17 +39,22 @@ static bool s_quantiles(const case_t *c)
     return c->objective == QUANTILES || c->objective == QUANTILES_DOUBLE;
 }
 
+static bool s_atoms(const case_t *c)
+{
+    return c->objective == ATOMS || c->objective == ATOMS_DOUBLE;
+}
+
 /*  Of DQN's. */
 static uint32_t s_choices(const case_t *c)
 {
-    return s_quantiles(c) ? c->outs / c->box : c->outs;
+    return s_quantiles(c) || s_atoms(c) ? c->outs / c->box : c->outs;
 }
 
 static tt_net_spec_t s_values(const case_t *c)
 {
-    if (s_quantiles(c))
-        return tt_net_quantiles(c->obs, c->hidden, c->hidden_count, c->activation, s_choices(c), c->box);
-    return tt_net_one("q", c->obs, c->hidden, c->hidden_count, c->activation, c->outs);
+    const tt_values_t how = {
+        .quantiles = s_quantiles(c) ? c->box : 0, .atoms = s_atoms(c) ? c->box : 0, .low = -2, .high = 2};
+    return tt_net_values(c->obs, c->hidden, c->hidden_count, c->activation, s_choices(c), &how);
 }
 
 static bool s_ppo(const case_t *c)
@@ -196,11 +201,17 @@ static uint64_t s_compute(side_t *self, const case_t *c, uint32_t lo, uint32_t h
     const tt_net_spec_t *spec = tt_net_spec(self->net);
     const tt_objective_t objective =
         s_ppo(c) ? ppo_objective(spec)
-                 : dqn_objective(spec, c->objective == DQN_DOUBLE || c->objective == QUANTILES_DOUBLE);
+                 : dqn_objective(spec,
+                       c->objective == DQN_DOUBLE || c->objective == QUANTILES_DOUBLE || c->objective == ATOMS_DOUBLE);
     const float scale = c->tiny > 0 ? c->tiny : 1.0f / 37;
     const ppo_loss_t ppo = {0.25f, 1.5f, scale, 0.2f, 0.03f, 0.5f, c->rows % 2, c->objective == A2C};
-    const dqn_loss_t dqn = {
-        .choices = s_choices(c), .quantiles = s_quantiles(c) ? c->box : 0, .scale = scale, .squared = c->rows % 2};
+    const dqn_loss_t dqn = {.choices = s_choices(c),
+        .quantiles = s_quantiles(c) ? c->box : 0,
+        .atoms = s_atoms(c) ? c->box : 0,
+        .low = -2,
+        .high = 2,
+        .scale = scale,
+        .squared = c->rows % 2};
     uint32_t row[UNITS];
     tt_pass_t pass = {.objective = &objective, .params = &dqn, .params_size = sizeof dqn, .row = row, .rows = c->rows};
     if (s_ppo(c)) {
@@ -369,6 +380,25 @@ static void one_launch_has_the_same_bits(void **state)
             .shards = 2},
         {.what = "quantiles, double",
             .objective = QUANTILES_DOUBLE,
+            .obs = 4,
+            .outs = 10,
+            .box = 5,
+            .hidden_count = 2,
+            .hidden = {16, 9},
+            .rows = 33,
+            .shards = 4},
+        {.what = "atoms",
+            .objective = ATOMS,
+            .obs = 5,
+            .outs = 21,
+            .box = 7,
+            .hidden_count = 1,
+            .hidden = {24},
+            .activation = TT_NN_RELU,
+            .rows = 45,
+            .shards = 2},
+        {.what = "atoms, double",
+            .objective = ATOMS_DOUBLE,
             .obs = 4,
             .outs = 10,
             .box = 5,

@@ -352,8 +352,9 @@ static void s_forget(both_t *both)
 static void s_cpu_dueling(const card_blocks_t *blocks, const both_t *value, const both_t *advantage, float *q)
 {
     for (size_t b = 0; b < blocks->blocks; b++)
-        cpu_dueling_forward(value->columns + b * TT_BLOCK, advantage->columns + b * advantage->outs * TT_BLOCK,
-            advantage->outs, q + b * advantage->outs * TT_BLOCK);
+        cpu_dueling_forward(value->columns + b * value->outs * TT_BLOCK,
+            advantage->columns + b * advantage->outs * TT_BLOCK, advantage->outs, value->outs,
+            q + b * advantage->outs * TT_BLOCK);
 }
 
 static void s_forward(const card_run_t *run, const card_blocks_t *blocks, const both_t *value, const both_t *advantage)
@@ -362,12 +363,17 @@ static void s_forward(const card_run_t *run, const card_blocks_t *blocks, const 
     float *columns = tt_array0(all + 1, sizeof *columns);
     s_cpu_dueling(blocks, value, advantage, columns);
     float *rows = s_rows(blocks, run->rows, outs, columns), *q = card_room(count);
-    cuda_dueling(card_stream(), run->rows, NULL, (uint32_t)outs, card_put(value->rows, run->rows),
-        card_put(advantage->rows, count), q);
+    cuda_dueling_t job = {.rows = run->rows, .outs = (uint32_t)outs, .n = (uint32_t)value->outs, .q = q};
+    job.value = card_put(value->rows, run->rows * value->outs);
+    job.advantage = card_put(advantage->rows, count);
+    cuda_dueling(card_stream(), &job);
     card_assert(rows, q, count, "dueling");
     float *there = card_room(all);
-    cuda_dueling(card_stream(), run->rows, blocks->there.slot, (uint32_t)outs,
-        card_put(value->columns, blocks->blocks * (size_t)TT_BLOCK), card_put(advantage->columns, all), there);
+    job.slot = blocks->there.slot;
+    job.value = card_put(value->columns, blocks->blocks * value->outs * TT_BLOCK);
+    job.advantage = card_put(advantage->columns, all);
+    job.q = there;
+    cuda_dueling(card_stream(), &job);
     float *got = card_get(there, all), *of = s_rows(blocks, run->rows, outs, got);
     ops_assert_same(rows, of, count, "the card", "dueling, in columns");
     free(columns);
@@ -376,18 +382,18 @@ static void s_forward(const card_run_t *run, const card_blocks_t *blocks, const 
     free(of);
 }
 
-static void s_back(const card_run_t *run, const card_blocks_t *blocks, const both_t *d_q)
+static void s_back(const card_run_t *run, const card_blocks_t *blocks, const both_t *d_q, size_t n)
 {
     const size_t outs = d_q->outs, count = run->rows * outs, all = blocks->blocks * outs * TT_BLOCK;
-    float *d_value = tt_array0(blocks->blocks * (size_t)TT_BLOCK + 1, sizeof *d_value);
+    float *d_value = tt_array0(blocks->blocks * n * TT_BLOCK + 1, sizeof *d_value);
     float *d_advantage = tt_array0(all + 1, sizeof *d_advantage);
     for (size_t b = 0; b < blocks->blocks; b++)
         cpu_dueling_backward(
-            d_q->columns + b * outs * TT_BLOCK, outs, d_value + b * TT_BLOCK, d_advantage + b * outs * TT_BLOCK);
-    float *value_rows = s_rows(blocks, run->rows, 1, d_value), *rows = s_rows(blocks, run->rows, outs, d_advantage);
-    float *there = card_room(run->rows), *others = card_room(count);
-    cuda_dueling_back(card_stream(), run->rows, (uint32_t)outs, card_put(d_q->rows, count), there, others);
-    card_assert(value_rows, there, run->rows, "dueling, back to the value");
+            d_q->columns + b * outs * TT_BLOCK, outs, n, d_value + b * n * TT_BLOCK, d_advantage + b * outs * TT_BLOCK);
+    float *value_rows = s_rows(blocks, run->rows, n, d_value), *rows = s_rows(blocks, run->rows, outs, d_advantage);
+    float *there = card_room(run->rows * n), *others = card_room(count);
+    cuda_dueling_back(card_stream(), run->rows, (uint32_t)outs, (uint32_t)n, card_put(d_q->rows, count), there, others);
+    card_assert(value_rows, there, run->rows * n, "dueling, back to the value");
     card_assert(rows, others, count, "dueling, back to the advantages");
     free(d_value);
     free(d_advantage);
@@ -399,11 +405,11 @@ static void s_dueling(uint32_t seed)
 {
     card_run_t run = card_run(seed, 1);
     card_blocks_t blocks = card_blocks(&run);
-    const size_t outs = ops_pick(seed, 0, 1, 9);
-    both_t value = s_both(&run, &blocks, seed, 0, 1), advantage = s_both(&run, &blocks, seed, 1, outs);
+    const size_t n = seed % 2 ? 1 : ops_pick(seed, 1, 2, 5), outs = n * ops_pick(seed, 0, 1, 9);
+    both_t value = s_both(&run, &blocks, seed, 0, n), advantage = s_both(&run, &blocks, seed, 1, outs);
     both_t d_q = s_both(&run, &blocks, seed, 2, outs);
     s_forward(&run, &blocks, &value, &advantage);
-    s_back(&run, &blocks, &d_q);
+    s_back(&run, &blocks, &d_q, n);
     s_forget(&value);
     s_forget(&advantage);
     s_forget(&d_q);
@@ -470,6 +476,46 @@ static void test_means(void **state)
 {
     (void)state;
     card_each(s_means, 12);
+}
+
+/* ---- atoms ---------------------------------------------------------------------------------------------------------- */
+
+static void s_atoms(uint32_t seed)
+{
+    card_run_t run = card_run(seed, 1);
+    card_blocks_t blocks = card_blocks(&run);
+    const size_t outs = ops_pick(seed, 0, 1, 5), n = ops_pick(seed, 1, 2, 53), count = run.rows * outs;
+    const size_t all = blocks.blocks * outs * TT_BLOCK;
+    both_t head = s_both(&run, &blocks, seed, 0, outs * n);
+    float *columns = tt_array0(all + 1, sizeof *columns);
+    for (size_t b = 0; b < blocks.blocks; b++)
+        cpu_atoms_forward(
+            head.columns + b * head.outs * TT_BLOCK, outs, n, -1.5f, 7.25f, columns + b * outs * TT_BLOCK);
+    float *rows = s_rows(&blocks, run.rows, outs, columns), *q = card_room(count), *there = card_room(all);
+    cuda_atoms_t job = {
+        .rows = run.rows, .outs = (uint32_t)outs, .n = (uint32_t)n, .low = -1.5f, .high = 7.25f, .q = q};
+    job.head = card_put(head.rows, run.rows * head.outs);
+    cuda_atoms(card_stream(), &job);
+    card_assert(rows, q, count, "atoms");
+    job.slot = blocks.there.slot;
+    job.head = card_put(head.columns, n * all);
+    job.q = there;
+    cuda_atoms(card_stream(), &job);
+    float *got = card_get(there, all), *of = s_rows(&blocks, run.rows, outs, got);
+    ops_assert_same(rows, of, count, "the card", "atoms, in columns");
+    free(columns);
+    free(rows);
+    free(got);
+    free(of);
+    s_forget(&head);
+    card_blocks_free(&blocks);
+    card_run_free(&run);
+}
+
+static void test_atoms(void **state)
+{
+    (void)state;
+    card_each(s_atoms, 12);
 }
 
 /* ---- noise ---------------------------------------------------------------------------------------------------------- */
@@ -766,6 +812,7 @@ int main(void)
         cmocka_unit_test(test_scale),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_means),
+        cmocka_unit_test(test_atoms),
         cmocka_unit_test(test_noisy),
         cmocka_unit_test(test_fold_and_clear),
         cmocka_unit_test(test_tree),

@@ -17,6 +17,8 @@ void tt_cuda_loss_dqn(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_dqn_double(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_dqn_quantile(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_dqn_quantile_double(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_loss_dqn_atoms(cudaStream_t stream, const cuda_loss_t *job);
+void tt_cuda_loss_dqn_atoms_double(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_sac_critic(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_loss_sac_actor(cudaStream_t stream, const cuda_loss_t *job);
 void tt_cuda_draw_sac_critic(cudaStream_t stream, const cuda_loss_t *job);
@@ -232,15 +234,22 @@ static void dqn_is_the_same(void **state)
     static const struct {
         tt_loss_fn loss;
         cuda_loss_fn kernel;
-    } kinds[2][2] = {{{dqn_loss, tt_cuda_loss_dqn}, {dqn_double_loss, tt_cuda_loss_dqn_double}},
-        {{dqn_quantile_loss, tt_cuda_loss_dqn_quantile}, {dqn_quantile_double_loss, tt_cuda_loss_dqn_quantile_double}}};
-    for (uint32_t form = 0; form < 16; form++) {
-        const bool twice = form & 2, masked = form & 4, many = form & 8;
-        const uint32_t outs = many ? CHOICES * QUANTILES : CHOICES;
-        const dqn_loss_t params = {
-            .choices = CHOICES, .quantiles = many ? QUANTILES : 0, .scale = 1.0f / ROWS, .squared = form & 1};
-        s_compare(&(case_t){.loss = kinds[many][twice].loss,
-            .kernel = kinds[many][twice].kernel,
+    } kinds[3][2] = {{{dqn_loss, tt_cuda_loss_dqn}, {dqn_double_loss, tt_cuda_loss_dqn_double}},
+        {{dqn_quantile_loss, tt_cuda_loss_dqn_quantile}, {dqn_quantile_double_loss, tt_cuda_loss_dqn_quantile_double}},
+        {{dqn_atoms_loss, tt_cuda_loss_dqn_atoms}, {dqn_atoms_double_loss, tt_cuda_loss_dqn_atoms_double}}};
+    for (uint32_t form = 0; form < 24; form++) {
+        const bool twice = form & 2, masked = form & 4;
+        const uint32_t kind = form / 8, outs = kind ? CHOICES * QUANTILES : CHOICES;
+        const dqn_loss_t params = {.choices = CHOICES,
+            .quantiles = kind == 1 ? QUANTILES : 0,
+            .atoms = kind == 2 ? QUANTILES : 0,
+            .low = -1.25f,
+            .high = 1.5f,
+            .scale = 1.0f / ROWS,
+            .rescale = kind == 2 && form & 1 ? 0.01f : 0,
+            .squared = form & 1};
+        s_compare(&(case_t){.loss = kinds[kind][twice].loss,
+            .kernel = kinds[kind][twice].kernel,
             .params = &params,
             .params_size = sizeof params,
             .input = {action, number[0], number[1], number[2], masked ? mask : NULL},

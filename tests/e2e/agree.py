@@ -77,6 +77,8 @@ def s_off_policy(rng, name, rows):
             "algorithm.double": rng.choice(["true", "false"]),
             "algorithm.dueling": rng.choice(["true", "false"]),
             "algorithm.quantiles": rng.choice([0, 0, 1, 5]),
+            "algorithm.atoms": rng.choice([0, 0, 1, 2, 51]),
+            "algorithm.v_max": rng.choice([10, -10, 1e6]),
             "algorithm.noisy": rng.choice(["true", "false"]),
             "algorithm.target_every": rng.choice([1, 7, 10000]),
             "replay.prioritized": rng.choice(["true", "false"]),

@@ -57,6 +57,8 @@ def test_a2c(world):
 def test_dqn(world):
     s_check(world, "CartPole-v1", DQN, "{hidden: [16, 16]}")
     s_check(world, "CartPole-v1", DQN.replace("dueling: true", "quantiles: 5"), "{hidden: [16, 16]}")
+    s_check(world, "CartPole-v1", DQN.replace("dueling: true", "atoms: 5"), "{hidden: [16, 16]}")
+    s_check(world, "CartPole-v1", DQN.replace("dueling: true", "dueling: true, atoms: 6, noisy: true"), "{hidden: [16, 16]}", "collector.device=" + CARD)
 
 
 def test_dqn_remembers(world):

@@ -28,6 +28,8 @@ algorithm:
   dueling: {dueling}
   noisy: {noisy}
   quantiles: {quantiles}
+  atoms: {atoms}
+  v_max: 30
   sequence_length: 20
   burn_in: 15
   rescale: {rescale}
@@ -45,12 +47,12 @@ SHAPES = [(2, 2), (3, 4), (1, 2)]
 KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
 
 
-def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, quantiles=0, normalized=False, rnn="none"):
+def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, quantiles=0, atoms=0, normalized=False, rnn="none"):
     text = JOB.format(rnn="none" if rnn == "none" else rnn + ", rnn_size: 12", units=32 if rnn == "none" else 8, rescale=0 if rnn == "none" else 0.001,
-                      prioritized="true" if prioritized else "false", dueling="true" if dueling else "false", quantiles=quantiles,
+                      prioritized="true" if prioritized else "false", dueling="true" if dueling else "false", quantiles=quantiles, atoms=atoms,
                       noisy="true" if noisy else "false", power=0 if prioritized else 7, hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
     text += "normalize: {obs: true}\n" if normalized else ""
-    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{quantiles}-{normalized}-{rnn}-{count}.yaml")
+    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{quantiles}-{atoms}-{normalized}-{rnn}-{count}.yaml")
 
 
 def s_matrix(world, lag, prioritized, shapes=SHAPES, **options):
@@ -89,6 +91,14 @@ def test_quantiles(world):
     s_matrix(world, 1, True, quantiles=5, shapes=[(2, 2)])
 
 
+def test_rainbow(world):
+    """Priorities are the cross-entropies of atoms; a dueling network has values and advantages of each of them."""
+    s_matrix(world, 1, True, atoms=7, dueling=True, noisy=True, shapes=[(2, 2), (3, 4)])
+    late = world.train(s_config(world, True, atoms=7, dueling=True, noisy=True), "lag=1", BOTH, "learner.replicas=2", seed=7, env={"TT_DEVICE": "cpu-strict"})
+    other = world.train(s_config(world, True, atoms=7, dueling=True, noisy=True), "lag=1", seed=7)
+    equal(late["weights_sha256"], other["weights_sha256"], f"weights on cpu-strict, {BOTH}")
+
+
 def test_normalized(world):
     """What is stored is what was collected; it is normalised as it is read, with what was seen up to then."""
     first = s_matrix(world, 1, True, shapes=[(2, 2), (3, 4)], normalized=True)
@@ -113,6 +123,7 @@ def test_sequences(world):
 def test_sequences_of_all_kinds(world):
     s_matrix(world, 0, False, rnn="gru", shapes=[(2, 2)], count=8_000, dueling=True, noisy=True, normalized=True)
     s_matrix(world, 1, True, rnn="gru", shapes=[(1, 3)], count=8_000, quantiles=5)
+    s_matrix(world, 1, True, rnn="lstm", shapes=[(2, 1)], count=8_000, atoms=5)
 
 
 def s_killed(world, lag, prioritized, victims, normalized=False, rnn="none"):
@@ -198,6 +209,10 @@ def test_resumed_quantiles(world):
     s_resumed(world, False, quantiles=5)
 
 
+def test_resumed_rainbow(world):
+    s_resumed(world, True, atoms=5, noisy=True)
+
+
 def test_resumed_normalized(world):
     s_resumed(world, False, normalized=True)
 
@@ -219,10 +234,13 @@ num_steps: 16
 network: {hidden: [64, 64], activation: relu, init: INIT}
 algorithm:
   name: dqn
-  double: NOISY
+  double: DOUBLE
   dueling: DUELING
   noisy: NOISY
   quantiles: QUANTILES
+  atoms: ATOMS
+  v_min: 0
+  v_max: 100
   learning_rate: 5e-4
   batch_size: 64
   learning_starts: 1000
@@ -236,14 +254,15 @@ stop: {env_steps: 80k}
 """
 
 
-def s_learns(world, dueling, noisy=False, quantiles=0):
+def s_learns(world, dueling, noisy=False, quantiles=0, atoms=0):
     """From nothing to standing for nearly as long as an episode lasts; the same bits everywhere, so no luck is in it."""
     if SANITIZED:
         print("        too slow here: left out", flush=True)
         return
     text = LEARNS.replace("DUELING", "true" if dueling else "false").replace("NOISY", "true" if noisy else "false")
-    text = text.replace("INIT", "uniform" if noisy else "orthogonal").replace("QUANTILES", str(quantiles))
-    run = world.train(world.config(text, name=f"learns-{dueling}-{noisy}-{quantiles}.yaml"), seed=1)
+    text = text.replace("DOUBLE", "true" if noisy or atoms else "false")
+    text = text.replace("INIT", "uniform" if noisy else "orthogonal").replace("QUANTILES", str(quantiles)).replace("ATOMS", str(atoms))
+    run = world.train(world.config(text, name=f"learns-{dueling}-{noisy}-{quantiles}-{atoms}.yaml"), seed=1)
     done = world.tutti("eval", run["run_dir"], "--episodes", 50, "--output", "json")
     equal(done.returncode, 0, f"tutti eval: {done.stderr}")
     mean = json.loads(done.stdout)["return_mean"]
@@ -267,7 +286,16 @@ def test_learns_quantiles(world):
     s_learns(world, False, quantiles=10)
 
 
-main(test_learns, test_learns_dueling, test_learns_noisy, test_learns_quantiles, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_noisy, test_quantiles,
+def test_learns_atoms(world):
+    s_learns(world, False, atoms=51)
+
+
+def test_learns_rainbow(world):
+    """But for priorities."""
+    s_learns(world, True, noisy=True, atoms=51)
+
+
+main(test_learns, test_learns_dueling, test_learns_noisy, test_learns_quantiles, test_learns_atoms, test_learns_rainbow, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_noisy, test_quantiles, test_rainbow,
      test_kills_lag_0, test_kills_lag_1, test_normalized, test_kills_normalized, test_resumed_normalized,
-     test_scaled, test_resumed, test_resumed_dueling, test_resumed_noisy, test_resumed_quantiles,
+     test_scaled, test_resumed, test_resumed_dueling, test_resumed_noisy, test_resumed_quantiles, test_resumed_rainbow,
      test_sequences, test_sequences_of_all_kinds, test_kills_sequences, test_scaled_sequences, test_resumed_sequences)

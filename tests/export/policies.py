@@ -70,6 +70,10 @@ def own(folder):
     for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
         yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
     yield write("dqn-quantiles", "env: CartPole-v1\nalgorithm: {name: dqn, quantiles: 7, noisy: true}\nnetwork: {hidden: [32, 16]}\n")
+    yield write("dqn-quantiles-dueling", "env: CartPole-v1\nalgorithm: {name: dqn, quantiles: 5, dueling: true}\nnetwork: {hidden: [32, 16]}\n")
+    yield write("dqn-atoms", "env: CartPole-v1\nalgorithm: {name: dqn, atoms: 11, v_min: 0, v_max: 7}\nnetwork: {hidden: [32, 16]}\n")
+    yield write("rainbow", f"env: {PLUGINS}/catch.so\nalgorithm: {{name: dqn, atoms: 51, double: true, dueling: true, noisy: true, n_step: 3}}\n"
+                "replay: {prioritized: true}\nnetwork: {encoder: minatar, hidden: [16]}\n")
     yield write("dqn-noisy", "env: CartPole-v1\nalgorithm: {name: dqn, dueling: true, noisy: true}\nnetwork: {hidden: [32, 16]}\n")
     for name, env, more in (("cartpole", "CartPole-v1", "normalize: {obs: true}\nalgorithm: {name: ppo, head_gain: 1}"),
                             ("parts", f"{PLUGINS}/catch_parts.so", "network: {encoder: [conv 4 3x3 relu, dense 8 relu]}\nnormalize: {obs: true}\n"
@@ -111,7 +115,8 @@ def recurrent(folder):
             ("gru-encoder", f"{PLUGINS}/catch.so", "{rnn: gru, rnn_size: 16, encoder: minatar, hidden: [8]}", "a2c"),
             ("gru-zoo", f"{PLUGINS}/zoo.so", "{rnn: gru, rnn_size: 16, shared: false}", "ppo"),
             ("lstm-dqn-dueling", "CartPole-v1", "{rnn: lstm, rnn_size: 16, hidden: [16, 8]}", "dqn, dueling: true"),
-            ("gru-dqn-quantiles", f"{PLUGINS}/catch.so", "{rnn: gru, rnn_size: 16, encoder: [conv 2 3x3 relu]}", "dqn, quantiles: 5, noisy: true")):
+            ("gru-dqn-quantiles", f"{PLUGINS}/catch.so", "{rnn: gru, rnn_size: 16, encoder: [conv 2 3x3 relu]}", "dqn, quantiles: 5, noisy: true"),
+            ("lstm-rainbow", "CartPole-v1", "{rnn: lstm, rnn_size: 16, hidden: [16]}", "dqn, atoms: 9, noisy: true, dueling: true")):
         path = os.path.join(folder, f"{name}.yaml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"env: {env}\nnum_envs: 8\nnetwork: {network}\nalgorithm: {{name: {algorithm}, head_gain: 1}}\n"

@@ -95,8 +95,12 @@ static void test_what_is_refused(void **state)
         {"algorithm: {n_step: 257}\n", "algorithm.n_step", "256"},
         {"algorithm: {loss: l1}\n", "algorithm.loss", "huber"},
         {"algorithm: {quantiles: 201}\n", "algorithm.quantiles", "200"},
-        {"algorithm: {quantiles: 50, dueling: true}\n", "test.yaml:1:13: algorithm.quantiles: 50", "set one of both"},
         {"algorithm: {quantiles: 50, loss: mse}\n", "algorithm.quantiles: 50", "say huber"},
+        {"algorithm: {atoms: 201}\n", "algorithm.atoms", "200"},
+        {"algorithm: {atoms: 1}\n", "algorithm.atoms: 1 is no distribution", "2 to 200"},
+        {"algorithm: {atoms: 51, quantiles: 50}\n", "test.yaml:1:13: algorithm.atoms: 51", "set one of both"},
+        {"algorithm: {atoms: 51, v_max: -10}\n", "algorithm.v_max: -10 is not above", "which is -10 (default)"},
+        {"algorithm: {atoms: 51, loss: mse}\n", "algorithm.loss: mse", "leave it away"},
         {"algorithm: {dueling: 2}\n", "test.yaml:1:13: algorithm.dueling", "true or false"},
         {"replay: {capacity: 31}\n", "test.yaml:1:10: replay.capacity: 31", "one batch, which has 32"},
         {"replay: {capacity: 200M}\n", "replay.capacity: 200000000", "more priorities than a learner that joins"},
@@ -297,7 +301,10 @@ static void test_shape(void **state)
     assert_true(shape.actor.dueling && shape.actor.quantiles == 0);
     assert_ok(s_read("algorithm: {quantiles: 50}\n", &train, &cfg));
     s_dqn()->shape(&train, &cfg, &shape);
-    assert_true(!shape.actor.dueling && shape.actor.quantiles == 50);
+    assert_true(!shape.actor.dueling && shape.actor.quantiles == 50 && shape.actor.v_max == 0);
+    assert_ok(s_read("algorithm: {atoms: 51, dueling: true}\n", &train, &cfg));
+    s_dqn()->shape(&train, &cfg, &shape);
+    assert_true(shape.actor.dueling && shape.actor.atoms == 51 && shape.actor.v_min == -10 && shape.actor.v_max == 10);
 }
 
 /*  Of a network that remembers units are sequences, the errors of all their rows ride, and what is carried into batches is kept. */
@@ -404,7 +411,7 @@ static void test_the_advantages_gain(void **state)
     (void)state;
     const tt_train_cfg_t train = s_train();
     const uint32_t hidden[] = {8, 8};
-    const tt_net_spec_t spec = tt_net_dueling("q", 4, hidden, 2, TT_NN_RELU, 3);
+    const tt_net_spec_t spec = tt_net_values(4, hidden, 2, TT_NN_RELU, 3, &(tt_values_t){.dueling = true});
     const void *obs = (const float[]){1, 2, 3, 4};
     float value, q[3];
     tt_inference_t *net = NULL;

@@ -48,7 +48,7 @@ static void s_fill(case_t *c)
 
 static void s_run(case_t *c)
 {
-    const tt_net_spec_t net = tt_net_quantiles(1, NULL, 0, TT_NN_TANH, CHOICES, c->n);
+    const tt_net_spec_t net = tt_net_values(1, NULL, 0, TT_NN_TANH, CHOICES, &(tt_values_t){.quantiles = c->n});
     const tt_objective_t objective = dqn_objective(&net, c->twice);
     const dqn_loss_t params = {.choices = CHOICES, .quantiles = c->n, .scale = 1.0f / UNITS};
     const void *input[TT_INPUTS_MAX] = {[DQN_IN_ACTION] = c->action,

@@ -36,8 +36,7 @@ typedef struct {
     model_t model; /* of which computing needs a part */
     compute_t *compute;
     const tt_algorithm_t *dqn;
-    bool dueling;
-    uint32_t quantiles;
+    tt_values_t how;
     tt_rnn_t rnn;
     replay_cfg_t cfg;
     tt_algo_t *algo;
@@ -197,8 +196,11 @@ static dqn_cfg_t s_cfg(const case_t *c)
         .off.batch_size = h->units,
         .off.n_step = h->n,
         .double_q = h->twice,
-        .dueling = c->dueling,
-        .quantiles = c->quantiles,
+        .dueling = c->how.dueling,
+        .quantiles = c->how.quantiles,
+        .atoms = c->how.atoms,
+        .v_min = c->how.low,
+        .v_max = c->how.high,
         .rescale = h->rescale,
         .sequence_length = h->length,
         .burn_in = h->burn,
@@ -377,9 +379,9 @@ static void s_step(case_t *c, uint32_t number)
     s_drop(&p);
 }
 
-static void s_run_remembering(const char *name, bool dueling, uint32_t quantiles, tt_rnn_t rnn)
+static void s_run_remembering(const char *name, tt_values_t how, tt_rnn_t rnn)
 {
-    case_t c = {.dueling = dueling, .quantiles = quantiles, .rnn = rnn};
+    case_t c = {.how = how, .rnn = rnn};
     s_open(&c, name);
     s_check_returns(&c);
     for (uint32_t step = 0; step < c.h.steps; step++)
@@ -394,67 +396,77 @@ static void s_run_remembering(const char *name, bool dueling, uint32_t quantiles
     s_close(&c);
 }
 
-static void s_run(const char *name, bool dueling, uint32_t quantiles)
+static const tt_values_t s_plain = {0}, s_dueling = {.dueling = true};
+
+static void s_run(const char *name, tt_values_t how)
 {
-    s_run_remembering(name, dueling, quantiles, TT_RNN_NONE);
+    s_run_remembering(name, how, TT_RNN_NONE);
 }
 
 static void test_plain(void **state)
 {
     (void)state;
-    s_run("dqn", false, 0);
+    s_run("dqn", s_plain);
 }
 
 static void test_nstep(void **state)
 {
     (void)state;
-    s_run("dqn_nstep", false, 0);
+    s_run("dqn_nstep", s_plain);
 }
 
 static void test_double(void **state)
 {
     (void)state;
-    s_run("dqn_double", false, 0);
+    s_run("dqn_double", s_plain);
 }
 
 static void test_masked(void **state)
 {
     (void)state;
-    s_run("dqn_masked", false, 0);
+    s_run("dqn_masked", s_plain);
 }
 
 static void test_double_masked(void **state)
 {
     (void)state;
-    s_run("dqn_double_masked", false, 0);
+    s_run("dqn_double_masked", s_plain);
 }
 
 static void test_dueling(void **state)
 {
     (void)state;
-    s_run("dqn_dueling", true, 0);
+    s_run("dqn_dueling", s_dueling);
 }
 
 static void test_quantiles(void **state)
 {
     (void)state;
-    s_run("dqn_quantile", false, 7);
-    s_run("dqn_quantile_double_masked", false, 5);
+    s_run("dqn_quantile", (tt_values_t){.quantiles = 7});
+    s_run("dqn_quantile_double_masked", (tt_values_t){.quantiles = 5});
+    s_run("dqn_quantile_dueling", (tt_values_t){.dueling = true, .quantiles = 4});
+}
+
+static void test_atoms(void **state)
+{
+    (void)state;
+    s_run("dqn_atoms", (tt_values_t){.atoms = 7, .low = -2, .high = 3});
+    s_run("dqn_rainbow", (tt_values_t){.dueling = true, .atoms = 11, .low = -1.5f, .high = 1.5f});
 }
 
 static void test_rescaled(void **state)
 {
     (void)state;
-    s_run("dqn_rescaled", false, 0);
+    s_run("dqn_rescaled", s_plain);
 }
 
 static void test_sequences(void **state)
 {
     (void)state;
-    s_run_remembering("dqn_lstm", false, 0, TT_RNN_LSTM);
-    s_run_remembering("dqn_lstm_double_masked", false, 0, TT_RNN_LSTM);
-    s_run_remembering("dqn_gru_dueling", true, 0, TT_RNN_GRU);
-    s_run_remembering("dqn_lstm_quantile", false, 5, TT_RNN_LSTM);
+    s_run_remembering("dqn_lstm", s_plain, TT_RNN_LSTM);
+    s_run_remembering("dqn_lstm_double_masked", s_plain, TT_RNN_LSTM);
+    s_run_remembering("dqn_gru_dueling", s_dueling, TT_RNN_GRU);
+    s_run_remembering("dqn_lstm_quantile", (tt_values_t){.quantiles = 5}, TT_RNN_LSTM);
 }
 
 int main(void)
@@ -467,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_double_masked),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_atoms),
         cmocka_unit_test(test_rescaled),
         cmocka_unit_test(test_sequences),
     };

@@ -270,6 +270,25 @@ const tt_net_spec_t fixture_specs[] = {
             {.name = "same", .out = 2, .kind = TT_TOWER_MEAN, .value = 3, .advantage = 3, .group = 1},
             {.name = "y", LAYERS(9), .out = 7, .group = 2, .noise = 0.5f},
             {.name = "one", .out = 1, .kind = TT_TOWER_MEAN, .value = 5, .advantage = 5, .group = 2}}},
+    /* atoms of a dueling tower, whose choices have five numbers each */
+    {.obs = 6,
+        .towers = 6,
+        .sets = 2,
+        .ride = 2,
+        .tower = {{.name = "trunk", RELU, LAYERS(24)}, {.name = "value", .from = 1, RELU, LAYERS(18), .out = 5},
+            {.name = "advantage", .from = 1, LAYERS(17), .out = 15},
+            {.name = "atoms", .out = 15, .kind = TT_TOWER_DUELING, .value = 1, .advantage = 2},
+            {.name = "q", .out = 3, .kind = TT_TOWER_ATOMS, .value = 3, .advantage = 3, .low = -2, .high = 3},
+            {.name = "own", .from = 1, .out = 2, .group = 1}}},
+    /* atoms of a noisy head; means of a dueling one */
+    {.obs = 5,
+        .towers = 6,
+        .sets = 2,
+        .tower = {{.name = "logits", LAYERS(9), .out = 14, .noise = 0.5f},
+            {.name = "expected", .out = 2, .kind = TT_TOWER_ATOMS, .low = 0, .high = 0.5f},
+            {.name = "v", .out = 4, .group = 1}, {.name = "a", LAYERS(11), .out = 12, .group = 1},
+            {.name = "d", .out = 12, .kind = TT_TOWER_DUELING, .value = 2, .advantage = 3, .group = 1},
+            {.name = "m", .out = 3, .kind = TT_TOWER_MEAN, .value = 4, .advantage = 4, .group = 1}}},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 
@@ -504,7 +523,9 @@ void fixture_forward(
 
 bool fixture_trained(const tt_net_spec_t *spec, uint32_t t)
 {
-    return spec->tower[t].out && tt_spec_made_of(spec, t) == spec->towers;
+    const uint32_t q = tt_spec_made_of(spec, t);
+    const bool last = q == spec->towers || spec->tower[q].kind == TT_TOWER_ATOMS;
+    return spec->tower[t].out && spec->tower[t].kind != TT_TOWER_ATOMS && last;
 }
 
 tt_objective_t fixture_objective(const tt_net_spec_t *spec)

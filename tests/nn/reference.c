@@ -140,16 +140,36 @@ void reference_tower(
 static void run_dueling(const reference_t *self, uint32_t t, const double *out, double *q)
 {
     const tt_tower_t *tower = &self->spec->tower[t];
+    const uint32_t n = self->spec->tower[tower->value].out;
     const double *value = out, *advantage = out;
-    double mean = 0;
     for (uint32_t i = 0; i < tower->value; i++)
         value += self->spec->tower[i].out;
     for (uint32_t i = 0; i < tower->advantage; i++)
         advantage += self->spec->tower[i].out;
-    for (uint32_t a = 0; a < tower->out; a++)
-        mean += advantage[a] / tower->out;
-    for (uint32_t a = 0; a < tower->out; a++)
-        q[a] = *value + advantage[a] - mean;
+    for (uint32_t i = 0; i < n; i++) {
+        double mean = 0;
+        for (uint32_t a = i; a < tower->out; a += n)
+            mean += advantage[a] / (tower->out / n);
+        for (uint32_t a = i; a < tower->out; a += n)
+            q[a] = value[i] + advantage[a] - mean;
+    }
+}
+
+static void run_atoms(const reference_t *self, uint32_t t, const double *out, double *q)
+{
+    const tt_tower_t *tower = &self->spec->tower[t];
+    const uint32_t n = self->spec->tower[tower->value].out / tower->out;
+    for (uint32_t i = 0; i < tower->value; i++)
+        out += self->spec->tower[i].out;
+    for (uint32_t a = 0; a < tower->out; a++) {
+        double sum = 0, all = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            const double share = exp(out[a * n + i]), low = (double)tower->low, high = (double)tower->high;
+            sum += share;
+            all += share * (low + (high - low) * i / (n - 1));
+        }
+        q[a] = all / sum;
+    }
 }
 
 static void run_mean(const reference_t *self, uint32_t t, const double *out, double *q)
@@ -175,6 +195,8 @@ void reference_forward(const reference_t *self, const double *params, const floa
             run_dueling(self, t, out, x);
         else if (self->spec->tower[t].kind == TT_TOWER_MEAN)
             run_mean(self, t, out, x);
+        else if (self->spec->tower[t].kind == TT_TOWER_ATOMS)
+            run_atoms(self, t, out, x);
         else
             reference_tower(self, t, params, obs, NULL, x);
         memcpy(at, x, self->spec->tower[t].out * sizeof *at);

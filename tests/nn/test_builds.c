@@ -147,7 +147,8 @@ static uint64_t fingerprint(const size_t *shapes, size_t count)
 static void test_fingerprint(void **state)
 {
     const size_t pairs[] = {0, 1, 6, 8}, others[] = {11, 12, 13, 15}, dueling[] = {16, 17}, parts[] = {18},
-                 encoders[] = {20, 21, 22, 24}, means[] = {26}, noisy[] = {27}, embeds[] = {29, 30}, quantiles[] = {31};
+                 encoders[] = {20, 21, 22, 24}, means[] = {26}, noisy[] = {27}, embeds[] = {29, 30}, quantiles[] = {31},
+                 atoms[] = {32, 33};
     (void)state;
     assert_int_equal(fingerprint(pairs, TT_COUNT(pairs)), 0x18fd42b06fea4e1fu);
     assert_int_equal(fingerprint(others, TT_COUNT(others)), 0x93cbc807b8a2cc9eu);
@@ -158,6 +159,7 @@ static void test_fingerprint(void **state)
     assert_int_equal(fingerprint(embeds, TT_COUNT(embeds)), 0x515ef349a1122e4du);
     assert_int_equal(fingerprint(means, TT_COUNT(means)), 0x67307be78312fb30u);
     assert_int_equal(fingerprint(quantiles, TT_COUNT(quantiles)), 0x68533ec09a370da7u);
+    assert_int_equal(fingerprint(atoms, TT_COUNT(atoms)), 0x310194d9f0e6b1dfu);
 }
 
 /*  Row k alone, and rows k.. in blocks cut anywhere, against the whole; one head alone against all. */

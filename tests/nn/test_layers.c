@@ -297,12 +297,13 @@ static void test_put_encoder_before_dueling(void **state)
 {
     (void)state;
     const uint32_t hidden[] = {8, 6};
-    tt_net_spec_t spec = with_encoder(tt_net_dueling("q", 84, hidden, 2, TT_NN_RELU, 3), false);
+    tt_net_spec_t spec =
+        with_encoder(tt_net_values(84, hidden, 2, TT_NN_RELU, 3, &(tt_values_t){.dueling = true}), false);
     assert_true(spec.towers == 5 && tt_net_param_count(&spec) > 0);
     assert_tower(&spec, 1, "trunk", 1, 0);
     assert_tower(&spec, 2, "value", 2, 0);
     assert_true(spec.tower[4].value == 2 && spec.tower[4].advantage == 3);
-    spec = with_encoder(tt_net_dueling("q", 84, hidden, 1, TT_NN_RELU, 3), true);
+    spec = with_encoder(tt_net_values(84, hidden, 1, TT_NN_RELU, 3, &(tt_values_t){.dueling = true}), true);
     assert_true(spec.towers == 5 && tt_net_param_count(&spec) > 0);
     assert_tower(&spec, 2, "advantage_encoder", 0, 0);
     assert_tower(&spec, 3, "advantage", 3, 0);

@@ -55,6 +55,17 @@ static void test_bad_objectives(void **state)
     assert_int_equal(tt_objective_check(&twice, &fixture_specs[16]), TT_INVALID);
     assert_string_equal(
         tt_err_text(), "objective twice: stages 0 and 2 both train the head of advantage, which q reads");
+    const tt_objective_t deep = {.name = "deep",
+        .stages = 2,
+        .stage = {{.tower = 5, .grad = true}, {.tower = 2, .grad = true}},
+        .loss = no_loss};
+    assert_int_equal(tt_objective_check(&deep, &fixture_specs[33]), TT_INVALID);
+    assert_string_equal(tt_err_text(), "objective deep: stages 0 and 1 both train the head of v, which m reads");
+    const tt_objective_t expected = {
+        .name = "expected", .stages = 1, .stage = {{.tower = 1, .grad = true}}, .loss = no_loss};
+    assert_int_equal(tt_objective_check(&expected, &fixture_specs[33]), TT_INVALID);
+    assert_string_equal(tt_err_text(),
+        "objective expected: stage 0: no gradient goes through expected: train logits, of which it is made");
     const tt_objective_t fine = {
         .name = "fine", .stages = 2, .stage = {{.tower = 2}, {.tower = 2, .frame = TT_NEXT}}, .loss = no_loss};
     rows_t rows = fixture_rows(spec, 2);
@@ -98,6 +109,17 @@ static void witness_loss(const void *params, const void *const *input, const tt_
     }
 }
 
+/*  Is it of `train` (bits), and gives no other one of these, which is made of it, its gradient? */
+static bool is_trained(const tt_net_spec_t *spec, uint32_t t, uint32_t train)
+{
+    if (!(train >> t & 1) || spec->tower[t].kind == TT_TOWER_ATOMS)
+        return false;
+    for (uint32_t q = tt_spec_made_of(spec, t); q < spec->towers; q = tt_spec_made_of(spec, q))
+        if ((train >> q & 1) && spec->tower[q].kind != TT_TOWER_ATOMS)
+            return false;
+    return true;
+}
+
 /*  Every tower in every set and frame, as many as fit; those in `train` (bits) trained, but none of which another one of them
  *  is made. */
 static void fill_witness(witness_t *w, const tt_net_spec_t *spec, uint32_t train, size_t rows)
@@ -105,14 +127,14 @@ static void fill_witness(witness_t *w, const tt_net_spec_t *spec, uint32_t train
     *w = (witness_t){.spec = spec, .objective = {.name = "witness", .loss = witness_loss}};
     const uint32_t sets = spec->sets ? spec->sets : 1;
     for (uint32_t i = 0; i < TT_FRAMES * sets * spec->towers && w->objective.stages < TT_STAGES_MAX; i++) {
-        const uint32_t t = i % spec->towers, view = i / spec->towers, q = tt_spec_made_of(spec, t);
+        const uint32_t t = i % spec->towers, view = i / spec->towers;
         if (spec->tower[t].out == 0)
             continue;
         w->seen[w->objective.stages] = tt_array0(rows * spec->tower[t].out, sizeof(float));
         w->objective.stage[w->objective.stages++] = (tt_objective_stage_t){.tower = (uint8_t)t,
             .set = (uint8_t)(view / TT_FRAMES),
             .frame = view % TT_FRAMES,
-            .grad = view == 0 && (train >> t & 1) && (q == spec->towers || !(train >> q & 1))};
+            .grad = view == 0 && is_trained(spec, t, train)};
     }
 }
 

@@ -1,4 +1,5 @@
 /*  Shapes that are refused, the layout of the flat vector, orthogonal initial weights. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -13,8 +14,15 @@
         ACTING_(name_, from_) \
     }
 
+#define ATOMS(name_, out_, head_, low_, high_)                                                               \
+    {                                                                                                        \
+        .name = name_, .kind = TT_TOWER_ATOMS, .out = out_, .value = head_, .advantage = head_, .low = low_, \
+        .high = high_                                                                                        \
+    }
+
 static void test_bad_shapes(void **state)
 {
+    const tt_tower_t a4 = {.name = "a4", .out = 4};
     const tt_tower_t v = {.name = "v", .out = 1}, trunk = {.name = "trunk", .hidden_count = 1, .hidden = {4}};
     const tt_tower_t r = {.name = "r", .kind = TT_TOWER_GRU, .hidden_count = 1, .hidden = {4}};
     const tt_tower_t trunk2 = {.name = "trunk2", .hidden_count = 1, .hidden = {4}};
@@ -60,8 +68,8 @@ static void test_bad_shapes(void **state)
              .towers = 3,
              .tower = {v, {.name = "w", .out = 1, .group = 1}, {.name = "x", .out = 1, .group = 0}}},
             "x is in group 0; 1 or one more"},
-        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)6}}},
-            "v: kind 6 is unknown"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)7}}},
+            "v: kind 7 is unknown"},
         {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_LSTM}}}, "r has neither"},
         {{.obs = 1, .towers = 1, .tower = {{.name = "r", .kind = TT_TOWER_LSTM, .hidden_count = 2, .hidden = {4, 4}}}},
             "r recurs: it has one number of units, and no head"},
@@ -94,13 +102,29 @@ static void test_bad_shapes(void **state)
         {{.obs = 1, .towers = 1, .tower = {{.name = "m", .kind = TT_TOWER_MEAN, .out = 2}}},
             "m: its head is tower 0, which does not come before it"},
         {{.obs = 1, .towers = 3, .tower = {v, a, {.name = "m", .kind = TT_TOWER_MEAN, .out = 1, .advantage = 1}}},
-            "m is the mean of one head, and not of two"},
+            "m is made of one head, and not of two"},
         {{.obs = 1, .towers = 2, .tower = {a, {.name = "m", .kind = TT_TOWER_MEAN, .out = 3, .from = 1}}},
             "m is made of a head: it has no trunk"},
         {{.obs = 1, .towers = 2, .tower = {trunk, {.name = "m", .kind = TT_TOWER_MEAN, .out = 3}}},
             "m: its head trunk has 0 outputs and not 3"},
         {{.obs = 1, .towers = 2, .tower = {a, {.name = "m", .kind = TT_TOWER_MEAN, .out = 1, .group = 1}}},
             "m has no parameters, and cannot begin group 1"},
+        {{.obs = 1,
+             .towers = 3,
+             .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .value = 1, .advantage = 1}}},
+            "q: its value and its advantage are both a"},
+        {{.obs = 1, .towers = 3, .tower = {a, a4, {.name = "q", .kind = TT_TOWER_DUELING, .out = 4, .advantage = 1}}},
+            "q: its value a has 3 outputs, of which 4 is no multiple"},
+        {{.obs = 1, .towers = 3, .tower = {a, ATOMS("m", 1, 0, 0, 1), ATOMS("n", 1, 1, 0, 1)}},
+            "n: its head m has no layers of its own"},
+        {{.obs = 1, .towers = 2, .tower = {a, ATOMS("m", 2, 0, 0, 1)}},
+            "m: a has 3 outputs, which is no multiple of 2"},
+        {{.obs = 1, .towers = 2, .tower = {a, ATOMS("m", 3, 0, 0, 1)}}, "m has 1 atoms; 2 to 200 are possible"},
+        {{.obs = 1, .towers = 2, .tower = {{.name = "b", .out = 201}, ATOMS("m", 1, 0, 0, 1)}}, "m has 201 atoms"},
+        {{.obs = 1, .towers = 2, .tower = {a, ATOMS("m", 1, 0, 1, 1)}},
+            "m: its atoms lie from 1 to 1, which is no range"},
+        {{.obs = 1, .towers = 2, .tower = {a, ATOMS("m", 1, 0, -FLT_MAX, FLT_MAX)}}, "which is no range"},
+        {{.obs = 1, .towers = 2, .tower = {a, ATOMS("m", 1, 0, 0, NAN)}}, "m: its atoms lie from 0 to"},
         {{.obs = 1,
              .towers = 3,
              .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 1, .hidden_count = 1}}},
@@ -395,7 +419,7 @@ static void test_dueling(void **state)
     (void)state;
     const uint32_t hidden[] = {32, 24, 16}, trunk[] = {2, 1, 0, 0}, own[] = {1, 1, 1, 0};
     for (uint32_t i = 0; i < 4; i++) {
-        const tt_net_spec_t spec = tt_net_dueling("q", 5, hidden, 3 - i, TT_NN_RELU, 4);
+        const tt_net_spec_t spec = tt_net_values(5, hidden, 3 - i, TT_NN_RELU, 4, &(tt_values_t){.dueling = true});
         const uint32_t first = trunk[i] ? 1 : 0;
         const tt_tower_t *value = &spec.tower[first], *advantage = value + 1, *q = value + 2;
         assert_true(spec.obs == 5 && spec.towers == first + 3 && tt_net_param_count(&spec) > 0);
@@ -413,15 +437,36 @@ static void test_quantiles(void **state)
 {
     (void)state;
     const uint32_t hidden[] = {32, 24};
-    const tt_net_spec_t spec = tt_net_quantiles(5, hidden, 2, TT_NN_RELU, 4, 50);
+    const tt_values_t how = {.quantiles = 50};
+    const tt_net_spec_t spec = tt_net_values(5, hidden, 2, TT_NN_RELU, 4, &how);
     const tt_tower_t *quantiles = &spec.tower[0], *q = &spec.tower[1];
     assert_true(spec.towers == 2 && tt_spec_check(&spec) == TT_OK);
     assert_true(tt_net_tower(&spec, "quantiles") == 0 && tt_net_tower(&spec, "q") == 1);
     assert_true(quantiles->hidden_count == 2 && quantiles->out == 200 && q->kind == TT_TOWER_MEAN && q->out == 4);
     assert_int_equal(tt_net_param_count(&spec), 5 * 32 + 32 + 32 * 24 + 24 + 24 * 200 + 200);
     assert_true(tt_spec_made_of(&spec, 0) == 1 && tt_spec_layers(&spec, 1) == 0);
-    const tt_net_spec_t large = tt_net_quantiles(5, hidden, 2, TT_NN_RELU, UINT32_MAX, 200);
+    const tt_net_spec_t large = tt_net_values(5, hidden, 2, TT_NN_RELU, UINT32_MAX, &how);
     assert_int_equal(tt_spec_check(&large), TT_INVALID);
+}
+
+/*  What Rainbow has: streams with so many numbers a choice, and a value for each of them in both. */
+static void test_dueling_atoms(void **state)
+{
+    (void)state;
+    const uint32_t hidden[] = {32, 24};
+    const tt_values_t how = {.dueling = true, .atoms = 51, .low = -10, .high = 10};
+    const tt_net_spec_t spec = tt_net_values(5, hidden, 2, TT_NN_RELU, 4, &how);
+    const uint32_t out[] = {0, 51, 204, 204, 4};
+    const char *name[] = {"trunk", "value", "advantage", "atoms", "q"};
+    assert_true(spec.towers == 5 && tt_spec_check(&spec) == TT_OK);
+    for (uint32_t t = 0; t < spec.towers; t++)
+        assert_true(spec.tower[t].out == out[t] && tt_net_tower(&spec, name[t]) == t);
+    assert_true(spec.tower[3].kind == TT_TOWER_DUELING && spec.tower[4].kind == TT_TOWER_ATOMS);
+    assert_true(spec.tower[4].low == -10 && spec.tower[4].high == 10 && spec.tower[4].value == 3);
+    const tt_values_t means = {.dueling = true, .quantiles = 9};
+    const tt_net_spec_t other = tt_net_values(5, hidden, 1, TT_NN_RELU, 4, &means);
+    assert_true(other.towers == 4 && tt_spec_check(&other) == TT_OK && other.tower[3].kind == TT_TOWER_MEAN);
+    assert_true(tt_net_tower(&other, "quantiles") == 2 && other.tower[2].out == 36 && other.tower[0].out == 9);
 }
 
 /*  All tensors of a recurrent tower behind a trunk, and what it carries and multiplies. */
@@ -605,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_actor_critic),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_dueling_atoms),
         cmocka_unit_test(test_recurrent),
         cmocka_unit_test(test_put_recurrent),
         cmocka_unit_test(test_init),

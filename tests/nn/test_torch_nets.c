@@ -195,14 +195,15 @@ static void test_dqn(void **state)
 static void test_dueling(void **state)
 {
     (void)state;
-    check_dqn("nn-dueling.safetensors", tt_net_dueling("q", OBS, s_hidden, 2, TT_NN_RELU, ACTIONS));
+    check_dqn("nn-dueling.safetensors",
+        tt_net_values(OBS, s_hidden, 2, TT_NN_RELU, ACTIONS, &(tt_values_t){.dueling = true}));
 }
 
 /*  Every layer but the trunk's has noise, and other noise in the target network. */
 static void test_noisy(void **state)
 {
     (void)state;
-    tt_net_spec_t spec = tt_net_dueling("q", OBS, s_hidden, 2, TT_NN_RELU, ACTIONS);
+    tt_net_spec_t spec = tt_net_values(OBS, s_hidden, 2, TT_NN_RELU, ACTIONS, &(tt_values_t){.dueling = true});
     spec.tower[1].noise = spec.tower[2].noise = 0.5f;
     check_dqn("nn-noisy.safetensors", spec);
 }

@@ -51,8 +51,10 @@ typedef struct {
     bool reads_obs; /* else it reads the trunk `from`                          */
     bool action;    /* and an action, behind what it reads                     */
     uint32_t from;
-    bool made, mean; /* it is made of what the heads of these two gave, or of the one that both are */
+    tt_tower_kind_t
+        made; /* of what the heads of these two gave, or of the one that both are; MLP: it is none of these */
     uint32_t value, advantage;
+    float low, high;                /* ATOMS */
     size_t units, units16, gates16; /* of a recurrent one, of a row; else 0 */
     bool lstm;                      /* else a GRU                           */
     size_t carry_at;                /* where in what a row carries          */
@@ -183,11 +185,11 @@ void cpu_beside_grad(const cpu_block_t *block, uint32_t t, const float *d, float
 void cpu_tower_through(const cpu_block_t *block, uint32_t t, bool more);
 
 /*  dueling.c: what a dueling tower makes of two heads, q[a] = v + (adv[a] - mean adv), and back. Columns of TT_BLOCK rows; a
- *  mean is one chain over a, divided by their number. Plain C is enough: each operation is one rounding, whatever vectors a
- *  compiler makes of it. */
-void cpu_dueling_forward(const float *value, const float *advantage, size_t outs, float *q);
-void cpu_dueling_backward(const float *d_q, size_t outs, float *d_value, float *d_advantage);
-/*  Numbers of each part of the head that a mean is made of. */
+ *  mean is one chain over a, divided by their number. Of choices of n numbers each, `outs` in all, so for each of the n by itself. Plain C is
+ *  enough: each operation is one rounding, whatever vectors a compiler makes of it. */
+void cpu_dueling_forward(const float *value, const float *advantage, size_t outs, size_t n, float *q);
+void cpu_dueling_backward(const float *d_q, size_t outs, size_t n, float *d_value, float *d_advantage);
+/*  Numbers of each part of the head that a tower is made of. */
 static inline size_t cpu_parts(const cpu_block_t *block, const cpu_tower_t *tower)
 {
     return block->net->tower[0][tower->value].outs / tower->outs;
@@ -195,6 +197,8 @@ static inline size_t cpu_parts(const cpu_block_t *block, const cpu_tower_t *towe
 /*  mean.c: q[a] = the mean of number a n .. a n + n - 1 of a head, a chain from the first, divided; and back. */
 void cpu_mean_forward(const float *head, size_t outs, size_t n, float *q);
 void cpu_mean_backward(const float *d_q, size_t outs, size_t n, float *d_head);
+/*  atoms.c: q[a] = the sum of z[i] e^(x[a n + i] - m) over that of e^(x[a n + i] - m), m the largest of these x; two chains from 0. */
+void cpu_atoms_forward(const float *head, size_t outs, size_t n, float low, float high, float *q);
 
 /*  recurrent.c: what a row carries into a tower, from its place among what the row carries for all (NULL: zeros), to h and c; and out of
  *  it. A step of the block's rows: what is read and lane->carried[t] to lane->last[t] and, of an LSTM, lane->carried[t][1]. */

@@ -65,8 +65,9 @@ static void s_build_head(cpu_tower_t *tower, tt_device_t *device, const tt_tenso
 static const tt_tensor_t *s_build_made(
     const tt_tower_t *spec, const cpu_tower_t *towers, cpu_tower_t *tower, const tt_tensor_t *tensors)
 {
-    tower->made = true;
-    tower->mean = spec->kind == TT_TOWER_MEAN;
+    tower->made = spec->kind;
+    tower->low = spec->low;
+    tower->high = spec->high;
     tower->outs = spec->out;
     tower->value = spec->value;
     tower->advantage = spec->advantage;
@@ -152,7 +153,7 @@ static void s_build_towers(cpu_net_t *self, const tt_net_t *net)
         for (uint32_t t = 0; t < net->spec.towers; t++)
             tensors = s_build_tower(net, set, t, self->tower[set], tensors);
     }
-    for (uint32_t t = 0; t < net->spec.towers; t++)
+    for (uint32_t t = net->spec.towers; t-- > 0;) /* one that is made of a made one before that */
         if (self->tower[0][t].made)
             self->back[count++] = t;
     for (uint32_t t = 0; t < net->spec.towers; t++)

@@ -212,10 +212,11 @@ void cpu_back(cpu_block_t *block, uint32_t t)
 {
     const cpu_tower_t *tower = &block->net->tower[0][t];
     float *const *d_out = block->lane->d_out;
-    if (tower->mean)
+    if (tower->made == TT_TOWER_MEAN)
         cpu_mean_backward(d_out[t], tower->outs, cpu_parts(block, tower), d_out[tower->value]);
-    else if (tower->made)
-        cpu_dueling_backward(d_out[t], tower->outs, d_out[tower->value], d_out[tower->advantage]);
+    else if (tower->made == TT_TOWER_DUELING)
+        cpu_dueling_backward(d_out[t], tower->outs, block->net->tower[0][tower->value].outs, d_out[tower->value],
+            d_out[tower->advantage]);
     else if (tower->encoder)
         cpu_encoder_backward(block, t);
     else

@@ -62,6 +62,17 @@ static void s_mlp_forward(const cpu_block_t *block, uint32_t set, uint32_t t, fl
             tower->head_bias, tower->outs, out);
 }
 
+static void s_made_forward(const cpu_block_t *block, const cpu_tower_t *tower, float *const *heads, float *out)
+{
+    const float *head = heads[tower->value];
+    if (tower->made == TT_TOWER_MEAN)
+        cpu_mean_forward(head, tower->outs, cpu_parts(block, tower), out);
+    else if (tower->made == TT_TOWER_ATOMS)
+        cpu_atoms_forward(head, tower->outs, cpu_parts(block, tower), tower->low, tower->high, out);
+    else
+        cpu_dueling_forward(head, heads[tower->advantage], tower->outs, block->net->tower[0][tower->value].outs, out);
+}
+
 static void s_forward(const cpu_block_t *block, uint32_t view, uint32_t t)
 {
     const cpu_tower_t *tower = &block->net->tower[view % TT_SETS_MAX][t];
@@ -70,10 +81,8 @@ static void s_forward(const cpu_block_t *block, uint32_t view, uint32_t t)
         cpu_encoder_forward(block, view % TT_SETS_MAX, t);
     else if (tower->units)
         cpu_recurrent_forward(block, view % TT_SETS_MAX, t);
-    else if (tower->mean)
-        cpu_mean_forward(out[tower->value], tower->outs, cpu_parts(block, tower), out[t]);
     else if (tower->made)
-        cpu_dueling_forward(out[tower->value], out[tower->advantage], tower->outs, out[t]);
+        s_made_forward(block, tower, out, out[t]);
     else
         s_mlp_forward(block, view % TT_SETS_MAX, t, out[t]);
 }

@@ -198,15 +198,29 @@ typedef struct {
 } cuda_join_t;
 void cuda_join(cudaStream_t stream, const cuda_join_t *job);
 
-/* ---- dueling, means, noise (heads.cu) -------------------------------------------------------------------------------- */
+/* ---- dueling, means, atoms, noise (heads.cu) ------------------------------------------------------------------------- */
 
-/*  q[a] = v + (adv[a] - mean adv), a mean being a chain over a, from the first, divided by their number. slot NULL: arrays are
- *  [rows][outs]; else columns. */
-void cuda_dueling(cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *value,
-    const float *advantage, float *q);
-/*  As cpu_dueling_backward; arrays are [rows][outs]. */
-void cuda_dueling_back(
-    cudaStream_t stream, uint32_t rows, uint32_t outs, const float *d_q, float *d_value, float *d_advantage);
+/*  q[a] = v + (adv[a] - mean adv), a mean being a chain over a, from the first, divided by their number; of choices of n numbers each, `outs`
+ *  in all, so for each of the n by itself. slot NULL: arrays are [rows][outs] and [rows][n]; else columns. */
+typedef struct {
+    uint32_t rows, outs, n;
+    const uint32_t *slot;
+    const float *value, *advantage;
+    float *q;
+} cuda_dueling_t;
+void cuda_dueling(cudaStream_t stream, const cuda_dueling_t *job);
+/*  As cpu_dueling_backward; arrays are [rows][outs] and [rows][n]. */
+void cuda_dueling_back(cudaStream_t stream, uint32_t rows, uint32_t outs, uint32_t n, const float *d_q, float *d_value,
+    float *d_advantage);
+/*  As cpu_atoms_forward, n atoms a choice: the head is [rows][outs n], or columns. */
+typedef struct {
+    uint32_t rows, outs, n;
+    const uint32_t *slot;
+    float low, high;
+    const float *head;
+    float *q;
+} cuda_atoms_t;
+void cuda_atoms(cudaStream_t stream, const cuda_atoms_t *job);
 /*  As cpu_mean_forward, n numbers a part: the head is [rows][outs n], or columns; and as cpu_mean_backward, arrays of rows. */
 void cuda_mean(
     cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, uint32_t n, const float *head, float *q);

@@ -95,7 +95,7 @@ static void s_list_back(cuda_net_t *self, uint32_t towers, uint32_t t)
 
 static void s_list(cuda_net_t *self, uint32_t towers)
 {
-    for (uint32_t t = 0; t < towers; t++)
+    for (uint32_t t = towers; t-- > 0;) /* one that is made of a made one before that */
         if (tt_tower_is_made(self->tower[t].kind))
             self->back[self->backs++] = t;
     for (uint32_t t = 0; t < towers; t++)

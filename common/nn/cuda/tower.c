@@ -90,11 +90,19 @@ static void s_dueling_forward(const cuda_flow_t *flow, const cuda_forward_t *job
 {
     const cuda_tower_t *tower = &flow->net->tower[t];
     float *const *heads = job->slot ? job->columns : flow->heads;
-    cuda_dueling(
-        flow->device->work, flow->rows, job->slot, tower->outs, heads[tower->value], heads[tower->advantage], heads[t]);
+    const cuda_dueling_t dueling = {
+        .rows = flow->rows,
+        .outs = tower->outs,
+        .n = flow->net->tower[tower->value].outs,
+        .slot = job->slot,
+        .value = heads[tower->value],
+        .advantage = heads[tower->advantage],
+        .q = heads[t],
+    };
+    cuda_dueling(flow->device->work, &dueling);
 }
 
-/*  Numbers of each part of the head that a mean is made of. */
+/*  Numbers of each part of the head that a tower is made of. */
 static uint32_t s_parts(const cuda_flow_t *flow, const cuda_tower_t *tower)
 {
     return flow->net->tower[tower->value].outs / tower->outs;
@@ -106,6 +114,23 @@ static void s_mean_forward(const cuda_flow_t *flow, const cuda_forward_t *job, u
     float *const *heads = job->slot ? job->columns : flow->heads;
     cuda_mean(
         flow->device->work, flow->rows, job->slot, tower->outs, s_parts(flow, tower), heads[tower->value], heads[t]);
+}
+
+static void s_atoms_forward(const cuda_flow_t *flow, const cuda_forward_t *job, uint32_t t)
+{
+    const cuda_tower_t *tower = &flow->net->tower[t];
+    float *const *heads = job->slot ? job->columns : flow->heads;
+    const cuda_atoms_t atoms = {
+        .rows = flow->rows,
+        .outs = tower->outs,
+        .n = s_parts(flow, tower),
+        .slot = job->slot,
+        .low = flow->net->spec->tower[t].low,
+        .high = flow->net->spec->tower[t].high,
+        .head = heads[tower->value],
+        .q = heads[t],
+    };
+    cuda_atoms(flow->device->work, &atoms);
 }
 
 static void s_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forward_t *job, uint32_t t)
@@ -121,6 +146,8 @@ static void s_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forward
         s_dueling_forward(flow, job, t);
     else if (tower->kind == TT_TOWER_MEAN)
         s_mean_forward(flow, job, t);
+    else if (tower->kind == TT_TOWER_ATOMS)
+        s_atoms_forward(flow, job, t);
     else
         s_mlp_forward(flow, net, job, t);
 }
@@ -273,8 +300,8 @@ void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_
     if (tt_tower_recurs(tower->kind))
         s_recurrent_backward(flow, net, run, t);
     else if (tower->kind == TT_TOWER_DUELING)
-        cuda_dueling_back(flow->device->work, flow->rows, tower->outs, flow->heads[t], flow->heads[tower->value],
-            flow->heads[tower->advantage]);
+        cuda_dueling_back(flow->device->work, flow->rows, tower->outs, flow->net->tower[tower->value].outs,
+            flow->heads[t], flow->heads[tower->value], flow->heads[tower->advantage]);
     else if (tower->kind == TT_TOWER_MEAN)
         cuda_mean_back(flow->device->work, flow->rows, tower->outs, s_parts(flow, tower), flow->heads[t],
             flow->heads[tower->value]);

@@ -42,7 +42,7 @@ HIDDEN = (12, 8)
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHAPE = {"T": 6, "N": 3, "D": 4, "A": 3, "batches": 4, "units": 16, "learning_starts": 18, "train_every": 9,
          "target_every": 30, "lr": 1e-2, "gamma": 0.95, "max_grad_norm": 0.5, "adam_eps": 1e-8, "tau": 1.0, "n": 1,
-         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0, "dueling": 0, "quantiles": 0, "rescale": 0.0, "memory": None,
+         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0, "dueling": 0, "quantiles": 0, "atoms": 0, "v_min": 0.0, "v_max": 0.0, "rescale": 0.0, "memory": None,
          "length": 0, "burn": 0}
 MEMORY, FINAL = 6, 1 << 31
 SEQUENCES = {"batches": 5, "units": 5, "learning_starts": 60, "target_every": 18}
@@ -55,6 +55,10 @@ CASES = {
     "dqn_dueling": {"seed": 6, "n": 3, "twice": 1, "masked": 1, "prioritized": 1, "tau": 0.5, "dueling": 1},
     "dqn_quantile": {"seed": 7, "n": 2, "quantiles": 7},
     "dqn_quantile_double_masked": {"seed": 8, "n": 3, "quantiles": 5, "twice": 1, "masked": 1, "prioritized": 1, "tau": 0.5},
+    "dqn_quantile_dueling": {"seed": 14, "n": 2, "quantiles": 4, "dueling": 1},
+    "dqn_atoms": {"seed": 15, "n": 2, "atoms": 7, "v_min": -2.0, "v_max": 3.0},
+    "dqn_rainbow": {"seed": 16, "n": 3, "atoms": 11, "v_min": -1.5, "v_max": 1.5, "twice": 1, "masked": 1, "prioritized": 1, "tau": 0.5,
+                    "dueling": 1},
     "dqn_rescaled": {"seed": 9, "n": 2, "rescale": 0.01, "prioritized": 1},
     "dqn_lstm": {"seed": 10, "memory": "lstm", "n": 1, "length": 5, "burn": 4, **SEQUENCES},
     "dqn_lstm_double_masked": {"seed": 11, "memory": "lstm", "n": 3, "length": 9, "burn": 6, "twice": 1, "masked": 1, "prioritized": 1,
@@ -74,6 +78,11 @@ def stack(*sizes):
     return layers
 
 
+def numbers(o):
+    """Of a choice."""
+    return max(1, o["quantiles"], o["atoms"])
+
+
 class Dueling(nn.Module):
     """The last hidden layer is each stream's own."""
 
@@ -81,12 +90,13 @@ class Dueling(nn.Module):
         super().__init__()
         *common, last = (o["into"], *HIDDEN)
         self.trunk = nn.Sequential(*stack(*common))
-        self.value, self.advantage = (nn.Sequential(*stack(common[-1], last), nn.Linear(last, n)) for n in (1, o["A"]))
+        self.shape = (o["A"], numbers(o))
+        self.value, self.advantage = (nn.Sequential(*stack(common[-1], last), nn.Linear(last, n * numbers(o))) for n in (1, o["A"]))
 
     def forward(self, obs):
         z = self.trunk(obs)
-        advantage = self.advantage(z)
-        return self.value(z) + advantage - advantage.mean(1, keepdim=True)
+        advantage = self.advantage(z).view(len(z), *self.shape)
+        return (self.value(z)[:, None] + advantage - advantage.mean(1, keepdim=True)).flatten(1)
 
 
 class Remembering(nn.Module):
@@ -109,7 +119,7 @@ class Remembering(nn.Module):
 
 
 def heads(o):
-    return Dueling(o) if o["dueling"] else nn.Sequential(*stack(o["into"], *HIDDEN), nn.Linear(HIDDEN[-1], o["A"] * max(1, o["quantiles"])))
+    return Dueling(o) if o["dueling"] else nn.Sequential(*stack(o["into"], *HIDDEN), nn.Linear(HIDDEN[-1], o["A"] * numbers(o)))
 
 
 def network(o):
@@ -263,8 +273,10 @@ def sequences_step(q, target, optimizer, w, o, picks, weight):
 def learn(q, optimizer, o, heads, mask, action, weight):
     """heads: at, target's next, the chooser's next, returns, discounts."""
     at, values, chooser, ret, discount = heads
-    rows, n = torch.arange(len(action)), max(1, o["quantiles"])
+    rows, n = torch.arange(len(action)), numbers(o)
     at, values, chooser = (x.reshape(len(action), o["A"], n) for x in (at, values, chooser))
+    if o["atoms"]:
+        return descend(q, optimizer, o, *atoms_loss(o, at, values, chooser, ret, discount, mask, action, weight))
     best = chooser.mean(2).masked_fill(mask == 0, -torch.inf).argmax(1)
     wanted, taken = target_of(o, ret[:, None], discount[:, None], values[rows, best]), at[rows, action]
     if o["quantiles"]:
@@ -293,7 +305,22 @@ def quantile_loss(n, taken, wanted):
     return ((level[None, :, None] - (apart.detach() < 0).float()).abs() * huber).mean(2).sum(1)
 
 
-def descend(q, optimizer, o, loss, weight, taken, wanted):
+def atoms_loss(o, at, values, chooser, ret, discount, mask, action, weight):
+    """Algorithm 1 of arXiv:1707.06887: an atom's share of the target goes to its two neighbours."""
+    rows, z = torch.arange(len(action)), torch.linspace(o["v_min"], o["v_max"], o["atoms"])
+    best = (chooser.softmax(2) @ z).masked_fill(mask == 0, -torch.inf).argmax(1)
+    place = (target_of(o, ret[:, None], discount[:, None], z[None]).clamp(o["v_min"], o["v_max"]) - o["v_min"]) / (z[1] - z[0])
+    place = place.clamp(0, o["atoms"] - 1)
+    shares, low, wanted = values[rows, best].softmax(1), place.floor(), torch.zeros(len(action), o["atoms"])
+    wanted.scatter_add_(1, low.long(), shares * (1 - (place - low)))
+    wanted.scatter_add_(1, place.ceil().long(), shares * (place - low))
+    chosen = at[rows, action]
+    loss = -(wanted * chosen.log_softmax(1)).sum(1)
+    return loss, weight, chosen.softmax(1) @ z, wanted @ z, loss
+
+
+def descend(q, optimizer, o, loss, weight, taken, wanted, surprise=None):
+    """surprise: what rides, where it is not the error."""
     total = (loss * torch.tensor(weight)).mean()
     optimizer.zero_grad()
     total.backward()
@@ -301,7 +328,8 @@ def descend(q, optimizer, o, loss, weight, taken, wanted):
     norm = nn.utils.clip_grad_norm_(q.parameters(), o["max_grad_norm"])
     optimizer.step()
     error = (taken - wanted).abs().detach()
-    return [float(x.detach()) for x in (total, error.mean(), taken.mean(), wanted.mean(), norm)], error.numpy(), gradient
+    rides = error if surprise is None else surprise.detach()
+    return [float(x.detach()) for x in (total, error.mean(), taken.mean(), wanted.mean(), norm)], rides.numpy(), gradient
 
 
 def follow(q, target, tau):
