@@ -22,6 +22,7 @@ RECIPES = [  # config, what is measured, line
     ("cartpole-impala", "greedy", 475.0),
     ("acrobot-a2c", "greedy", -90.0),
     ("cartpole-dqn", "greedy", 475.0),
+    ("cartpole-rainbow", "greedy", 475.0),
     ("acrobot-dqn", "greedy", -85.0),
     ("mountaincar-dqn", "greedy", -110.0),
 ]
