@@ -216,7 +216,8 @@ def test_waits_runs_and_ends(k8s):
         s_await_phase(k8s, "life", "Suspended")
         s_say(k8s, "life", ("QuotaReserved", "False", "Pending", "insufficient quota for cpu"))
         s_await_condition(k8s, "life", "AwaitingAdmission", "True", "waits for admission in queue team: insufficient quota for cpu")
-        check(any(reason == "AwaitingAdmission" and "queue team" in words for _, reason, words in s_events(k8s, "life")), s_events(k8s, "life"))
+        wait_for(lambda: any(reason == "AwaitingAdmission" and "queue team" in words for _, reason, words in s_events(k8s, "life")),
+                 lambda: f"the event: {s_events(k8s, 'life')}")
         # nothing has been admitted: the Workload follows the job
         k8s.patch(f"{JOBS}/life", {"spec": {"collector": {"replicas": 3}}})
         s_await_workload(k8s, "life", lambda w: w["spec"]["podSets"][1]["count"] == 3, "of three")
