@@ -55,12 +55,18 @@ def s_stop(world, coordinator):
     return s_summary(coordinator)
 
 
+def solved_by(still, env_steps):
+    """When an undisturbed run was solved, in so many steps. It had another batch played than one that was stopped in its update."""
+    return still["solved_at_steps"] if (still["solved_at_steps"] or 0) <= env_steps else None
+
+
 def s_same_weights(world, summary, what):
     """The weights of a run that comes to the same version undisturbed."""
     batch = 16 * 64
     still = world.train(CONFIG, *LONG, f"stop.env_steps={(summary['updates'] + 1) * batch}", seed=1)
-    for key in ("weights_sha256", "updates", "solved_at_steps"):
+    for key in ("weights_sha256", "updates"):
         equal(summary[key], still[key], f"{key} {what}")
+    equal(summary["solved_at_steps"], solved_by(still, summary["env_steps"]), f"solved_at_steps {what}")
 
 
 def s_end(world, coordinator, members, what, rolled_back=0):

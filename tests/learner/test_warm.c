@@ -160,9 +160,9 @@ static void s_one_dies(uint32_t which, int pieces)
 {
     stage_t *self = which ? s_open(ALL, pieces) : s_open(pieces, ALL);
     fake_until(&self->run, self->lender[which].owes, "a question that is not answered");
+    fake_until(&self->run, strstr(self->joiner.member->state, "warming: has the replay up to batch"), "what it does");
     fake_role_pass(&self->joiner, (STALL_S - 10) * INT64_C(1000));
     assert_false(self->joiner.member->warm);
-    assert_non_null(strstr(self->joiner.member->state, "warming: has the replay up to batch"));
     s_die(self, which);
     fake_roster(&self->run, false, NULL);
     fake_until(&self->run, self->joiner.member->warm, "it to be warm");
