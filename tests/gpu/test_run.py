@@ -22,7 +22,7 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["failed"], [])
-        self.assertEqual(len(report["results"]), 16)
+        self.assertEqual(len(report["results"]), 17)
         self.assertRegex(report["commit"], r"^[0-9a-f]{40}\+?$")
         self.assertTrue(all(result["passed"] and "output" not in result for result in report["results"]))
 
@@ -72,7 +72,7 @@ class Run(unittest.TestCase):
             version = subprocess.run([os.path.join(folder, "bin", "tutti"), "version"], capture_output=True, text=True, check=True,
                                      env={**os.environ, "LD_LIBRARY_PATH": libraries})
             self.assertTrue(version.stdout.startswith("tutti "))
-            for name in ("dense", "kernels", "recurrent", "loss", "layers", "encoder", "graph", "fused", "table", "store", "acting"):
+            for name in ("dense", "kernels", "heads", "recurrent", "loss", "layers", "encoder", "graph", "fused", "table", "store", "acting"):
                 said = subprocess.run([os.path.join(folder, "gpu", f"gpu_{name}")], capture_output=True, text=True, check=False,
                                       env={**os.environ, "LD_LIBRARY_PATH": libraries, "CUDA_VISIBLE_DEVICES": ""})
                 self.assertNotIn("error while loading", said.stderr)

@@ -37,7 +37,7 @@ static inline uint32_t cuda_first_row(const cuda_run_t *run, uint32_t shard)
     return (uint32_t)((uint64_t)shard * (run->rows / length) / run->shards) * length;
 }
 
-enum { CUDA_BLOCK = 32 }; /* TT_BLOCK of nn.h, which is C alone: tests/cuda/test_kernels.c compares them */
+enum { CUDA_BLOCK = 32 }; /* TT_BLOCK of nn.h, which is C alone: tests/cuda/card.c compares them */
 
 /*  The run in blocks of TT_BLOCK rows as a loss sees them: a shard begins with a new one, and its last may be short. Numbers per
  *  row of a block stand in *columns*: of head a, [block][a][TT_BLOCK]. */
