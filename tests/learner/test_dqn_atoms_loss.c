@@ -3,179 +3,116 @@
  *  are none. */
 #include <math.h>
 #include <string.h>
-#include "common/base/rng.h"
-#include "learner/algorithms/dqn_objective.h"
+#include "tests/learner/dqn_stage.h"
 #include "tests/learner/near.h"
 #include "tests/test.h"
 
-enum { UNITS = 64, CHOICES = 5, MOST = 11, STAGES = 3, OUTS = CHOICES * MOST };
+enum { ATOMS = 11 }; /* at most */
 
 static const float s_low = -1.5f, s_high = 2.5f;
 
-typedef struct {
-    bool twice, masked; /* twice: double DQN */
-    uint32_t n, rows;
-    int32_t action[UNITS];
-    float ret[UNITS], discount[UNITS], weight[UNITS];
-    uint8_t mask[UNITS * CHOICES];
-    uint32_t position[TT_BLOCK];
-    float head[STAGES][OUTS * TT_BLOCK], d_head[OUTS * TT_BLOCK], stats[TT_LOSS_STATS], ride[UNITS];
-} case_t;
-
-static double s_random(uint32_t who, uint64_t k)
-{
-    uint32_t word[4];
-    tt_draw(word, 9, TT_STREAM_TEST, who, k);
-    return (double)tt_unit_f32(word[0]) - 0.5;
-}
-
-static void s_fill(case_t *c)
-{
-    for (uint32_t i = 0; i < UNITS; i++) {
-        c->action[i] = (int32_t)(i * 3 % CHOICES);
-        c->ret[i] = (float)(4 * s_random(1, i));
-        c->discount[i] = i % 4 ? 0.97f : 0;
-        c->weight[i] = (float)(1 + s_random(2, i));
-        for (uint32_t a = 0; a < CHOICES; a++)
-            c->mask[i * CHOICES + a] = a == i % CHOICES || s_random(10 + a, i) > 0;
-        c->ride[i] = -1;
-    }
-    for (uint32_t r = 0; r < c->rows; r++) {
-        c->position[r] = (r * 11 + 3) % UNITS;
-        for (uint32_t s = 0; s < STAGES; s++)
-            for (uint32_t o = 0; o < CHOICES * c->n; o++)
-                c->head[s][o * TT_BLOCK + r] = (float)(4 * s_random(100 + 60 * s + o, r));
-    }
-    memset(c->d_head, 0x7f, sizeof c->d_head);
-}
-
-static void s_run(case_t *c)
-{
-    const tt_values_t how = {.atoms = c->n, .low = s_low, .high = s_high};
-    tt_net_spec_t net = tt_net_values(1, NULL, 0, TT_NN_TANH, CHOICES, &how);
-    net.sets = 2;
-    const tt_objective_t objective = dqn_objective(&net, c->twice);
-    const dqn_loss_t params = {.choices = CHOICES, .atoms = c->n, .low = s_low, .high = s_high, .scale = 1.0f / UNITS};
-    const void *input[TT_INPUTS_MAX] = {[DQN_IN_ACTION] = c->action,
-        [DQN_IN_RETURN] = c->ret,
-        [DQN_IN_DISCOUNT] = c->discount,
-        [DQN_IN_WEIGHT] = c->weight,
-        [DQN_IN_MASK] = c->masked ? c->mask : NULL};
-    const tt_loss_block_t block = {.rows = c->rows,
-        .row = c->position,
-        .head = {c->head[0], c->head[1], c->twice ? c->head[2] : NULL},
-        .d_head = {c->d_head},
-        .stats = c->stats,
-        .ride = c->ride};
-    assert_ok(tt_objective_check(&objective, &net));
-    objective.loss(&params, input, &block);
-}
-
 /* ---- the formula ------------------------------------------------------------------------------------------------------ */
 
-static double s_atom(const case_t *c, uint32_t i)
+static double s_atom(const dqn_stage_t *c, uint32_t i)
 {
-    return (double)s_low + ((double)s_high - (double)s_low) * i / (c->n - 1);
+    return (double)s_low + ((double)s_high - (double)s_low) * i / (c->how.atoms - 1);
 }
 
 /*  Of number i of choice a. */
-static double s_share(const case_t *c, const float *head, uint32_t a, uint32_t i, uint32_t r)
+static double s_share(const dqn_stage_t *c, const float *head, uint32_t a, uint32_t i, uint32_t r)
 {
     double sum = 0;
-    for (uint32_t k = 0; k < c->n; k++)
-        sum += exp((double)head[(a * c->n + k) * TT_BLOCK + r]);
-    return exp((double)head[(a * c->n + i) * TT_BLOCK + r]) / sum;
+    for (uint32_t k = 0; k < c->how.atoms; k++)
+        sum += exp(dqn_stage_number(c, head, a, k, r));
+    return exp(dqn_stage_number(c, head, a, i, r)) / sum;
 }
 
-static double s_expected(const case_t *c, const float *head, uint32_t a, uint32_t r)
+static double s_expected(const dqn_stage_t *c, const float *head, uint32_t a, uint32_t r)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < c->n; i++)
+    for (uint32_t i = 0; i < c->how.atoms; i++)
         sum += s_atom(c, i) * s_share(c, head, a, i, r);
     return sum;
 }
 
-static uint32_t s_best(const case_t *c, uint32_t r)
-{
-    const float *chooser = c->head[c->twice ? 2 : 1];
-    int best = -1;
-    for (uint32_t a = 0; a < CHOICES; a++)
-        if ((!c->masked || c->mask[c->position[r] * CHOICES + a]) &&
-            (best < 0 || s_expected(c, chooser, a, r) > s_expected(c, chooser, (uint32_t)best, r)))
-            best = (int)a;
-    return (uint32_t)best;
-}
-
 /*  m[n]: each share goes to the atoms in proportion to how near they are, as triangles around them have it. */
-static void s_target(const case_t *c, uint32_t r, double *m)
+static void s_target(const dqn_stage_t *c, uint32_t r, double *m)
 {
-    const uint32_t unit = c->position[r], best = s_best(c, r);
+    const uint32_t best = dqn_stage_best(c, r, s_expected);
+    const double ret = (double)c->ret[c->position[r]], discount = (double)c->discount[c->position[r]];
     const double apart = s_atom(c, 1) - s_atom(c, 0);
-    for (uint32_t i = 0; i < c->n; i++)
+    for (uint32_t i = 0; i < c->how.atoms; i++)
         m[i] = 0;
-    for (uint32_t j = 0; j < c->n; j++) {
-        const double follows = c->discount[unit] > 0 ? (double)c->discount[unit] * s_atom(c, j) : 0;
-        const double held = fmin(fmax((double)c->ret[unit] + follows, (double)s_low), (double)s_high);
-        for (uint32_t i = 0; i < c->n; i++)
-            m[i] += s_share(c, c->head[1], best, j, r) * fmax(0, 1 - fabs(held - s_atom(c, i)) / apart);
+    for (uint32_t j = 0; j < c->how.atoms; j++) {
+        const double follows = discount > 0 ? discount * s_atom(c, j) : 0;
+        const double held = fmin(fmax(ret + follows, (double)s_low), (double)s_high);
+        for (uint32_t i = 0; i < c->how.atoms; i++)
+            m[i] += s_share(c, c->head[DQN_TARGET_NEXT], best, j, r) * fmax(0, 1 - fabs(held - s_atom(c, i)) / apart);
     }
 }
 
-/*  Of a unit, were logit i of its choice `more` larger. */
-static double s_cross(const case_t *c, uint32_t r, uint32_t more_at, double more)
+/*  Of row r, were logit `more_at` of its choice `more` larger. */
+static double s_cross(const dqn_stage_t *c, uint32_t r, uint32_t more_at, double more)
 {
-    const uint32_t first = (uint32_t)c->action[c->position[r]] * c->n;
-    double m[MOST], sum = 0, loss = 0;
+    double m[ATOMS], logit[ATOMS], sum = 0, loss = 0;
     s_target(c, r, m);
-    for (uint32_t i = 0; i < c->n; i++)
-        sum += exp((double)c->head[0][(first + i) * TT_BLOCK + r] + (i == more_at ? more : 0));
-    for (uint32_t i = 0; i < c->n; i++)
-        loss -= m[i] * ((double)c->head[0][(first + i) * TT_BLOCK + r] + (i == more_at ? more : 0) - log(sum));
+    for (uint32_t i = 0; i < c->how.atoms; i++) {
+        logit[i] = dqn_stage_number(c, c->head[DQN_Q_AT], dqn_stage_action(c, r), i, r) + (i == more_at ? more : 0);
+        sum += exp(logit[i]);
+    }
+    for (uint32_t i = 0; i < c->how.atoms; i++)
+        loss -= m[i] * (logit[i] - log(sum));
     return loss;
 }
 
-static void s_check_stats(const case_t *c)
+static void s_check_stats(const dqn_stage_t *c)
 {
     double expected[DQN_STATS] = {0};
     for (uint32_t r = 0; r < c->rows; r++) {
-        double m[MOST], target = 0;
+        double m[ATOMS], target = 0;
         s_target(c, r, m);
-        for (uint32_t i = 0; i < c->n; i++)
+        for (uint32_t i = 0; i < c->how.atoms; i++)
             target += m[i] * s_atom(c, i);
-        const uint32_t action = (uint32_t)c->action[c->position[r]];
-        const double taken = s_expected(c, c->head[0], action, r), cross = s_cross(c, r, 0, 0);
-        expected[DQN_LOSS] += (double)c->weight[c->position[r]] / UNITS * cross;
-        expected[DQN_ERROR] += fabs(taken - target) / UNITS;
-        expected[DQN_Q] += taken / UNITS;
-        expected[DQN_TARGET] += target / UNITS;
+        const double taken = s_expected(c, c->head[DQN_Q_AT], dqn_stage_action(c, r), r), cross = s_cross(c, r, 0, 0);
+        expected[DQN_LOSS] += dqn_stage_weight(c, r) * cross;
+        expected[DQN_ERROR] += fabs(taken - target) / DQN_UNITS;
+        expected[DQN_Q] += taken / DQN_UNITS;
+        expected[DQN_TARGET] += target / DQN_UNITS;
         assert_near(c->ride[c->position[r]], cross, 1e-5);
     }
     for (int i = 0; i < DQN_STATS; i++)
         assert_near(c->stats[i], expected[i], 1e-5);
 }
 
-static void s_check_slopes(const case_t *c)
+static void s_check_slopes(const dqn_stage_t *c)
 {
     const double by = 1e-5;
     for (uint32_t r = 0; r < TT_BLOCK; r++)
-        for (uint32_t o = 0; o < CHOICES * c->n; o++) {
-            const bool taken = r < c->rows && (int32_t)(o / c->n) == c->action[c->position[r]];
-            const double weight = taken ? (double)c->weight[c->position[r]] / UNITS : 0;
+        for (uint32_t o = 0; o < c->choices * c->how.atoms; o++) {
+            const bool taken = r < c->rows && o / c->how.atoms == dqn_stage_action(c, r);
+            const double weight = taken ? dqn_stage_weight(c, r) : 0;
             const double slope =
-                taken ? weight * (s_cross(c, r, o % c->n, by) - s_cross(c, r, o % c->n, -by)) / (2 * by) : 0;
+                taken ? weight * (s_cross(c, r, o % c->how.atoms, by) - s_cross(c, r, o % c->how.atoms, -by)) / (2 * by)
+                      : 0;
             assert_near(c->d_head[o * TT_BLOCK + r], slope, taken ? 1e-6 : 0);
         }
+}
+
+static dqn_stage_t s_stage(uint32_t n, uint32_t rows)
+{
+    return (dqn_stage_t){.how = {.atoms = n, .low = s_low, .high = s_high}, .choices = 5, .rows = rows};
 }
 
 static void test_formula(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 4; kind++)
-        for (uint32_t n = 2; n <= MOST; n += 3) {
-            static case_t c;
-            c = (case_t){.twice = kind & 1, .masked = kind & 2, .n = n, .rows = n == 5 ? TT_BLOCK : 21};
-            s_fill(&c);
-            s_run(&c);
+        for (uint32_t n = 2; n <= ATOMS; n += 3) {
+            dqn_stage_t c = s_stage(n, n == 5 ? TT_BLOCK : 21);
+            c.twice = kind & 1;
+            c.masked = kind & 2;
+            dqn_stage_fill(&c);
+            dqn_stage_run(&c, true);
             s_check_stats(&c);
             s_check_slopes(&c);
         }
@@ -187,21 +124,20 @@ static void test_ends(void **state)
     (void)state;
     static const float ret[] = {-1.5f, -0.5f, 2.5f, -7, 40};
     static const uint32_t at[] = {0, 1, 4, 0, 4};
-    static case_t c;
-    c = (case_t){.n = 5, .rows = TT_COUNT(ret)};
-    s_fill(&c);
+    dqn_stage_t c = s_stage(5, TT_COUNT(ret));
+    dqn_stage_fill(&c);
     for (uint32_t r = 0; r < c.rows; r++) {
         const uint32_t unit = c.position[r];
         c.discount[unit] = 0;
         c.ret[unit] = ret[r];
-        for (uint32_t i = 0; i < c.n; i++)
-            c.head[0][((uint32_t)c.action[unit] * c.n + i) * TT_BLOCK + r] = i == at[r] ? 60 : 0;
+        for (uint32_t i = 0; i < c.how.atoms; i++)
+            c.head[DQN_Q_AT][(dqn_stage_action(&c, r) * c.how.atoms + i) * TT_BLOCK + r] = i == at[r] ? 60 : 0;
     }
-    s_run(&c);
+    dqn_stage_run(&c, true);
     for (uint32_t r = 0; r < c.rows; r++) {
         assert_near(c.ride[c.position[r]], 0, 1e-6);
-        for (uint32_t i = 0; i < c.n; i++)
-            assert_near(c.d_head[((uint32_t)c.action[c.position[r]] * c.n + i) * TT_BLOCK + r], 0, 1e-6);
+        for (uint32_t i = 0; i < c.how.atoms; i++)
+            assert_near(c.d_head[(dqn_stage_action(&c, r) * c.how.atoms + i) * TT_BLOCK + r], 0, 1e-6);
     }
 }
 
@@ -209,31 +145,31 @@ static void test_ends(void **state)
 static void test_the_best(void **state)
 {
     (void)state;
-    static case_t c;
-    c = (case_t){.n = 3, .rows = 4, .masked = true};
-    s_fill(&c);
+    dqn_stage_t c = s_stage(3, 4);
+    c.masked = true;
+    dqn_stage_fill(&c);
     memset(c.mask, 1, sizeof c.mask);
+    memset(c.mask + c.position[2] * c.choices, 0, c.choices);
     for (uint32_t r = 0; r < c.rows; r++) {
         c.ret[c.position[r]] = 0;
         c.discount[c.position[r]] = 1;
-        for (uint32_t o = 0; o < CHOICES * c.n;
-             o++) /* the middle is expected of all: first of three, then of the two ends */
-            c.head[1][o * TT_BLOCK + r] = o < 3 || o % 3 == 1 ? 0 : 40;
+        for (uint32_t o = 0; o < c.choices * c.how.atoms;
+             o++) { /* the middle is expected of all: first of three, then of the two ends */
+            const bool likely = o >= 3 && o % 3 != 1;
+            c.head[DQN_TARGET_NEXT][o * TT_BLOCK + r] = r == 3 ? NAN : likely ? 40 : 0;
+        }
     }
-    memset(c.mask + c.position[2] * CHOICES, 0, CHOICES);
-    for (uint32_t o = 0; o < CHOICES * c.n; o++)
-        c.head[1][o * TT_BLOCK + 3] = NAN;
-    s_run(&c);
+    dqn_stage_run(&c, true);
     double cross = 0;
-    for (uint32_t i = 0; i < c.n; i++)
-        cross -= log(s_share(&c, c.head[0], (uint32_t)c.action[c.position[0]], i, 0)) / 3;
+    for (uint32_t i = 0; i < c.how.atoms; i++)
+        cross -= log(s_share(&c, c.head[DQN_Q_AT], dqn_stage_action(&c, 0), i, 0)) / 3;
     assert_near(c.ride[c.position[0]], cross, 1e-6);
     for (uint32_t r = 2; r < c.rows; r++)
         assert_true(isnan(c.ride[c.position[r]]) != 0);
     assert_true(isnan(c.stats[DQN_LOSS]) != 0);
     c.discount[c.position[2]] = c.discount[c.position[3]] = 0; /* nothing follows, so that is not read */
     memset(c.stats, 0, sizeof c.stats);
-    s_run(&c);
+    dqn_stage_run(&c, true);
     for (uint32_t r = 2; r < c.rows; r++)
         assert_true(isfinite(c.ride[c.position[r]]) != 0);
     assert_true(isfinite(c.stats[DQN_LOSS]) != 0);
