@@ -189,16 +189,13 @@ tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidde
 /*  A single tower: "q" with a value for every choice. */
 tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
     tt_nn_activation_t activation, uint32_t out);
-/*  How values of choices come about. */
+/*  How values of choices come about: dueling, from "value" and "advantage", which have the last of the hidden layers each and
+ *  read "trunk", which has those before it (with one hidden layer, or none, there is no trunk); and, so or not, from several numbers each. */
 typedef struct {
-    bool
-        dueling; /* from "value" and "advantage", which have the last of the hidden layers each and read "trunk", which has those
-                           before it; with one hidden layer, or none, there is no trunk                                               */
-    uint32_t
-        quantiles; /* > 0: "q" is the means of "quantiles", so many numbers for every choice                                     */
-    uint32_t
-        atoms; /* >= 2, and no quantiles: "q" is what is expected by "atoms", so many for every choice                       */
-    float low, high; /* of atoms */
+    bool dueling;
+    uint32_t quantiles; /* > 0: "q" is the means of "quantiles", so many for every choice    */
+    uint32_t atoms;     /* >= 2, and no quantiles: "q" is what is expected by "atoms"        */
+    float low, high;    /* of atoms                                                          */
 } tt_values_t;
 /*  "q" with a value for every choice; NULL: one tower. */
 tt_net_spec_t tt_net_values(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation,

@@ -51,8 +51,7 @@ typedef struct {
     bool reads_obs; /* else it reads the trunk `from`                          */
     bool action;    /* and an action, behind what it reads                     */
     uint32_t from;
-    tt_tower_kind_t
-        made; /* of what the heads of these two gave, or of the one that both are; MLP: it is none of these */
+    tt_tower_kind_t made; /* of what these two gave, or of the one that both are; MLP: of none */
     uint32_t value, advantage;
     float low, high;                /* ATOMS */
     size_t units, units16, gates16; /* of a recurrent one, of a row; else 0 */
