@@ -46,6 +46,7 @@ typedef struct {
     tt_replica_id_t coordinator; /* the one that was started last */
     bool welcome;                /* and whether it has said it */
     int ended_with;              /* the one before, if it failed by itself; 0 once another has been heard */
+    int64_t ended_ns;            /* CLOCK_MONOTONIC when its end was seen: what is older is its word      */
     int64_t turned_ms;           /* the last turn */
     int64_t silent_ms;           /* how much of the coordinator's silence we have lived through */
 } supervisor_t;
@@ -177,6 +178,7 @@ static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replic
     if (strcmp(role, "coordinator") == 0) {
         s_ask_why(self, event);
         self->ended_with = self->ending || event->signal ? 0 : event->exit_code;
+        self->ended_ns = tt_now_ns(tt_clock_real());
     }
     s_tell(self, role, index, event->pid, event);
     if (event->exit_code && !self->ending) { /* what ends later ends because of it */
@@ -221,9 +223,11 @@ static void s_event(supervisor_t *self, const tt_msg_EVENT_t *msg)
         self->opts->watcher.event(self->opts->watcher.ctx, msg);
 }
 
-/*  The first coordinator, or the next: it knows of no replica. */
+/*  The first coordinator, or the next: it knows of no replica. Not the one before, whose end was seen before its word was heard. */
 static void s_welcome(supervisor_t *self, const tt_msg_WELCOME_t *msg)
 {
+    if (msg->now_ns && msg->now_ns < self->ended_ns)
+        return;
     self->lease_ms = msg->lease_ms;
     self->welcome = true;
     self->ended_with = 0;

@@ -26,10 +26,12 @@ typedef struct {
     bool worker;   /* a worker of theirs ends with 79, and they write why when they are told to end, as silently */
     bool over;     /* it ends well, and its worker hears of that behind our backs,       */
     bool deaf;     /* or never                                                           */
-    bool late; /* the first one ends with 74, and its word that the run ends is heard when the second one has begun */
-    tt_loop_t *loop; /* of that word */
+    bool late; /* the first one ends with 74, and its word that the run ends is heard when the second one has begun, */
+    bool later; /* and so is its WELCOME */
+    tt_loop_t *loop; /* of these words */
     tt_sock_t *control;
-    char peer[64]; /* the controller, who has said HELLO */
+    char peer[64]; /* the controller, who has said HELLO, */
+    int64_t hello_ns; /* then                             */
     bool stop;     /* SIGTERM when the first one runs                     */
     bool move;     /* the run's directory then; another run takes its place if `taken` */
     bool taken;
@@ -91,17 +93,26 @@ static void s_move(watch_t *self)
     tt_clock_turn(&self->clock, 1000000000);
 }
 
-/*  The controller is made welcome, and the first coordinator may go. */
+static void s_say_welcome(watch_t *self)
+{
+    const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 100, .lease_ms = 60000,
+        .config = (char *)(uintptr_t) "", .run_dir = self->run.path, .now_ns = self->hello_ns);
+    assert_ok(tt_sock_send(self->control, self->peer, &welcome, NULL, 0));
+}
+
+/*  The first coordinator may go: when the controller has heard its WELCOME, and so what comes behind it, or before. */
 static tt_status_t s_on_word(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 {
     watch_t *self = ctx;
     if (packet->msg.type != TT_MSG_HELLO || *self->peer)
         return TT_OK;
     snprintf(self->peer, sizeof self->peer, "%s", packet->peer);
-    const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 100, .lease_ms = 60000,
-        .config = (char *)(uintptr_t) "", .run_dir = self->run.path);
-    assert_ok(tt_sock_send(sock, self->peer, &welcome, NULL, 0));
-    return tt_rundir_write(&self->run, "welcome", "", 0600);
+    self->hello_ns = tt_now_ns(tt_clock_real());
+    if (self->later)
+        return tt_rundir_write(&self->run, "welcome", "", 0600);
+    s_say_welcome(self);
+    const tt_msg_SCALE_t scale = TT_MSG(SCALE, .counts = NULL);
+    return tt_sock_send(sock, self->peer, &scale, NULL, 0);
 }
 
 static void s_speak_late(watch_t *self)
@@ -116,10 +127,13 @@ static void s_speak_late(watch_t *self)
     }
     const tt_status_t status = tt_loop_poll(self->loop, 0);
     assert_true(status == TT_OK || status == TT_AGAIN);
+    if (self->stopped || s_starts(self) < 2)
+        return;
+    if (self->later)
+        s_say_welcome(self);
     const tt_msg_STOP_t stop = TT_MSG(STOP, .reason = (char *)(uintptr_t) "journal.db: no room", .code = 74);
-    if (s_starts(self) > 1 && !self->stopped)
-        assert_ok(tt_sock_send(self->control, self->peer, &stop, NULL, 0));
-    self->stopped = s_starts(self) > 1;
+    assert_ok(tt_sock_send(self->control, self->peer, &stop, NULL, 0));
+    self->stopped = true;
 }
 
 static void s_tick(void *ctx)
@@ -149,6 +163,8 @@ static void s_scale(void *ctx, const tt_msg_SCALE_t *msg)
     watch_t *self = ctx;
     (void)msg;
     tt_buf_t text;
+    if (self->late)
+        assert_ok(tt_rundir_write(&self->run, "welcome", "", 0600));
     if (!self->speaks || self->stopped)
         return;
     tt_buf_init(&text, 4096);
@@ -262,16 +278,16 @@ static void test_a_coordinator_without_a_word_is_replaced(void **state)
     assert_int_equal(out.signal, SIGTERM);
 }
 
-static void s_write_config(const watch_t *self)
+static void s_write_config(const watch_t *self, const char *net)
 {
     static const char config[] = "name: run\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nalgorithm: {name: ppo}\n"
                                  "space: {obs: \"float32[4]\", action: discrete(2), env_state: 16, threshold: 475}\n"
-                                 "net: {stall_s: 1, lease_ms: 1000, beat_ms: 100}\ncoordinator: {http: \"\"}\n";
+                                 "coordinator: {http: \"\"}\nnet: ";
     char path[128];
     snprintf(path, sizeof path, "%s/run/config.yaml", self->root);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    assert_true(fputs(config, file) >= 0);
+    assert_true(fputs(config, file) >= 0 && fputs(net, file) >= 0);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -279,7 +295,7 @@ static void s_write_config(const watch_t *self)
 static void test_one_that_has_spoken_is_replaced_sooner(void **state)
 {
     watch_t *self = *state;
-    s_write_config(self);
+    s_write_config(self, "{stall_s: 600, lease_ms: 1000, beat_ms: 100}\n");
     self->real = self->speaks = true;
     const tt_outcome_t out = s_supervise(self);
     assert_non_null(strstr(self->notes, "not a word for 3."));
@@ -290,7 +306,7 @@ static void test_one_that_has_spoken_is_replaced_sooner(void **state)
 static void test_the_one_that_speaks_at_last_is_heard(void **state)
 {
     watch_t *self = *state;
-    s_write_config(self);
+    s_write_config(self, "{stall_s: 1, lease_ms: 60000, beat_ms: 100}\n");
     self->mute = 3;
     self->real = true;
     const tt_outcome_t out = s_supervise(self);
@@ -325,11 +341,8 @@ static void test_a_run_that_failed_before_it_was_heard(void **state)
     assert_string_equal(out.reason, "no card");
 }
 
-/*  It had no room to write why; its word for it was still on its way when its end was seen, and nobody would have joined the one that was
- *  started in its place. */
-static void test_a_run_whose_end_is_heard_late(void **state)
+static void s_check_late(watch_t *self)
 {
-    watch_t *self = *state;
     self->late = true;
     const tt_outcome_t out = s_supervise(self);
     tt_loop_forget_sock(self->loop, self->control);
@@ -339,6 +352,20 @@ static void test_a_run_whose_end_is_heard_late(void **state)
     assert_int_equal(out.phase, TT_JOB_FAILED);
     assert_int_equal(out.exit_code, 74);
     assert_string_equal(out.reason, "journal.db: no room");
+}
+
+/*  It had no room to write why; its word for it was still on its way when its end was seen, and nobody would have joined the one that was
+ *  started in its place. */
+static void test_a_run_whose_end_is_heard_late(void **state)
+{
+    s_check_late(*state);
+}
+
+/*  So was all that it ever said, and none of it is the next one's. */
+static void test_a_run_of_which_all_is_heard_late(void **state)
+{
+    ((watch_t *)*state)->later = true;
+    s_check_late(*state);
 }
 
 /*  The end of a worker is final, and is seen before the coordinator's word for it has come: that is in its file. */
@@ -426,6 +453,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_another_run_in_its_place_is_left_alone, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_failed_before_it_was_heard, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_whose_end_is_heard_late, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_of_which_all_is_heard_late, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_worker_whose_end_was_explained, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_workers_of_a_run_that_ended_well_go_by_themselves, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_those_that_do_not_are_told, s_setup, s_teardown),
