@@ -153,6 +153,8 @@ static void s_renewed(kube_lease_t *self)
 
 static void s_next_turn(kube_lease_t *self)
 {
+    if (self->freeing)
+        return; /* it would take what we free */
     const int64_t jitter_ms = randombytes_uniform((uint32_t)self->retry_ms / 10 + 1);
     const int64_t after_ms = self->sent_ms + self->retry_ms - jitter_ms - s_now_ms(self);
     self->tick = tt_reactor_timer(self->loop, after_ms > 0 ? after_ms : 0, s_turn, self);
@@ -201,7 +203,7 @@ static void s_on_read(void *ctx, const kube_reply_t *reply)
     kube_lease_t *self = ctx;
     self->request = 0;
     s_say(self, reply);
-    if (reply->code == 404) {
+    if (reply->code == 404 && !self->freeing) {
         json_decref(self->record);
         self->record = NULL;
         s_send(self, "POST", s_written(self, self->us), s_on_written);
@@ -211,7 +213,7 @@ static void s_on_read(void *ctx, const kube_reply_t *reply)
         s_see(self, reply);
     if (strcmp(kube_lease_holder(self), self->us) != 0) /* somebody took it from us, by whatever means */
         s_hold(self, false);
-    if (reply->code / 100 == 2 && self->record && s_free(self))
+    if (reply->code / 100 == 2 && self->record && s_free(self) && !self->freeing)
         s_send(self, "PUT", s_written(self, self->us), s_on_written);
     else
         s_next_turn(self);
@@ -259,9 +261,12 @@ tt_status_t kube_lease_new(kube_lease_t **self_p, kube_client_t *client, const k
 
 static void s_on_freed(void *ctx, const kube_reply_t *reply)
 {
-    (void)reply;
     kube_lease_t *self = ctx;
     self->request = 0;
+    if (reply->code == 409) /* we renewed it, and had no answer */
+        s_send(self, "GET", NULL, s_on_read);
+    else
+        self->held = false;
 }
 
 /*  Write that nobody holds it, so that the next one need not wait; the loop runs meanwhile, for FREE_MS at most. */
@@ -269,15 +274,13 @@ static void s_free_it(kube_lease_t *self)
 {
     const int64_t until_ms = s_now_ms(self) + FREE_MS;
     self->freeing = true;
-    while (self->request && s_now_ms(self) < until_ms) /* a renewal under way: its version is needed */
+    tt_reactor_forget_timer(self->loop, self->tick);
+    while ((self->request || self->held) && s_now_ms(self) < until_ms) {
+        if (!self->request) /* else a renewal is under way: its version is needed */
+            s_send(self, "PUT", s_written(self, ""), s_on_freed);
         if (tt_reactor_poll(self->loop, 10) != TT_OK)
             return;
-    if (self->request || !self->held)
-        return;
-    s_send(self, "PUT", s_written(self, ""), s_on_freed);
-    while (self->request && s_now_ms(self) < until_ms)
-        if (tt_reactor_poll(self->loop, 10) != TT_OK)
-            return;
+    }
 }
 
 void kube_lease_destroy(kube_lease_t **self_p)

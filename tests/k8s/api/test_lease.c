@@ -248,6 +248,28 @@ static void test_lost_answers(void **state)
     world_close(&world);
 }
 
+/*  Whatever was due or under way when it was freed: nobody holds it, and the next one need not wait. */
+static void test_freed_for_good(void **state)
+{
+    (void)state;
+    world_t world;
+    one_t a;
+    for (int i = 0; i < 4; i++) {
+        world_open(&world);
+        s_open(&a, world.client, "a");
+        s_pass(&world, 0);
+        assert_true(s_held(&a));
+        if (i == 1 || i == 3) /* the record is newer than it knows */
+            free(world_ctl(&world, "{'do':'faults','faults':[{'at':'write','what':'lost'}]}"));
+        tt_clock_turn(&world.clock, INT64_C(2000000000)); /* a renewal is due, */
+        if (i >= 2)
+            assert_ok(tt_reactor_poll(world.loop, 0)); /* or under way */
+        kube_lease_destroy(&a.lease);
+        s_assert_holder(&world, "", 0);
+        world_close(&world);
+    }
+}
+
 /*  Three that want it, each with a clock of its own, faults at random: never two at a time. */
 static void test_never_two(void **state)
 {
@@ -312,6 +334,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_then_the_other), cmocka_unit_test(test_dead_holder),
         cmocka_unit_test(test_a_long_lease_is_respected), cmocka_unit_test(test_belief_ends),
         cmocka_unit_test(test_what_was_begun_is_taken_back), cmocka_unit_test(test_lost_answers),
-        cmocka_unit_test(test_never_two), cmocka_unit_test(test_refuses)};
+        cmocka_unit_test(test_freed_for_good), cmocka_unit_test(test_never_two), cmocka_unit_test(test_refuses)};
     return cmocka_run_group_tests(tests, NULL, world_end);
 }
