@@ -18,7 +18,7 @@
 #include "controller/mark.h"
 #include "controller/registry.h"
 
-enum { ROOM = 16384, FULL = 4096, LOCK_TRIES = 500, LOCK_PAUSE_NS = 2000000, DIR_MODE = 0700, LOCK_MODE = 0600 };
+enum { ROOM = 16384, FULL = 4096, LOCK_TRIES = 5000, LOCK_PAUSE_NS = 2000000, DIR_MODE = 0700, LOCK_MODE = 0600 };
 
 /* ---- making ---------------------------------------------------------------------------------------------------------- */
 
@@ -240,7 +240,7 @@ static int s_open_lock(const tt_rundir_t *self, int flags)
     return open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, LOCK_MODE);
 }
 
-/*  A look holds the lock too, shared and for a moment only: whoever wants it for itself then tries again. */
+/*  A look holds the lock too, shared and for a moment only, unless it is held up: whoever wants it for itself then tries again. */
 tt_status_t tt_rundir_lock(const tt_rundir_t *self, int *fd)
 {
     *fd = s_open_lock(self, O_RDWR | O_CREAT);

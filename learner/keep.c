@@ -292,8 +292,8 @@ static void s_give_back(keep_t *self, job_t *job)
     self->waiting -= job->bytes.size;
     tt_buf_free(&job->bytes);
     s_push(&self->done, job);
+    s_move(self); /* who takes it has seen it counted */
     pthread_mutex_unlock(&self->mutex);
-    s_move(self);
 }
 
 static bool s_counts(keep_t *self, const job_t *job)

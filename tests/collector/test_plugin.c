@@ -251,10 +251,14 @@ static void live_and_die(const char *path)
     _exit(0); /* not reached by those that crash */
 }
 
-static void dies(const char *name, const char *words)
+enum { SAID = 4096 };
+
+/*  What it said at its end, which is that of an env that fails. */
+static void s_end(const char *name, char said[SAID])
 {
-    char path[512], said[4096] = "";
+    char path[512];
     int pipe_fd[2], status;
+    memset(said, 0, SAID);
     snprintf(path, sizeof path, PLUGINS "%s.so", name);
     assert_int_equal(pipe(pipe_fd), 0);
     const pid_t pid = fork();
@@ -265,16 +269,45 @@ static void dies(const char *name, const char *words)
         _exit(127);
     }
     close(pipe_fd[1]);
-    for (size_t used = 0; used < sizeof said - 1;) {
-        const ssize_t n = read(pipe_fd[0], said + used, sizeof said - 1 - used);
+    for (size_t used = 0; used < SAID - 1;) {
+        const ssize_t n = read(pipe_fd[0], said + used, SAID - 1 - used);
         if (n <= 0)
             break;
         used += (size_t)n;
     }
     close(pipe_fd[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 70 || !strstr(said, words))
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 70)
         fail_msg("%s: status %x, said '%s'", name, (unsigned)status, said);
+}
+
+static void dies(const char *name, const char *words)
+{
+    char said[SAID];
+    s_end(name, said);
+    if (!strstr(said, words))
+        fail_msg("%s: said '%s'", name, said);
+}
+
+/*  `who` does, in `step`. A slow machine may take as long for one of the steps before it, where that is named rightly. */
+static void hangs(const char *name, const char *who, const char *step)
+{
+    static const char *const before[] = {"its constructors", "tutti_env()"};
+    char said[SAID], words[256], earlier[256];
+    snprintf(words, sizeof words, "%s did not come back from %s within 1 s", who, step);
+    for (;;) {
+        bool slow = false;
+        s_end(name, said);
+        for (size_t i = 0; i < TT_COUNT(before) && strcmp(before[i], step) != 0; i++) {
+            snprintf(earlier, sizeof earlier, " did not come back from %s within 1 s", before[i]);
+            slow |= strstr(said, earlier) != NULL;
+        }
+        if (slow)
+            continue;
+        if (!strstr(said, words))
+            fail_msg("%s: said '%s'", name, said);
+        return;
+    }
 }
 
 static void test_one_that_crashes_is_named(void **state)
@@ -295,10 +328,10 @@ static void test_one_that_hangs_is_named(void **state)
 {
     (void)state;
     assert_int_equal(setenv("TT_ENV_START_S", "1", 1), 0);
-    dies("bad_hang_in_load", "bad_hang_in_load.so did not come back from its constructors within 1 s");
-    dies("bad_hang_in_entry", "bad_hang_in_entry.so did not come back from tutti_env() within 1 s");
-    dies("bad_hang_in_init", "env Bad-v0 did not come back from init within 1 s");
-    dies("batch_hang_in_open", "env Batch-v0 did not come back from open within 1 s");
+    hangs("bad_hang_in_load", "bad_hang_in_load.so", "its constructors");
+    hangs("bad_hang_in_entry", "bad_hang_in_entry.so", "tutti_env()");
+    hangs("bad_hang_in_init", "env Bad-v0", "init");
+    hangs("batch_hang_in_open", "env Batch-v0", "open");
     assert_int_equal(unsetenv("TT_ENV_START_S"), 0);
 }
 

@@ -26,14 +26,14 @@ typedef struct {
     bool worker;   /* a worker of theirs ends with 79, and they write why when they are told to end, as silently */
     bool over;     /* it ends well, and its worker hears of that behind our backs,       */
     bool deaf;     /* or never                                                           */
-    bool late; /* the first one ends with 74, and its word that the run ends is heard when the second one has begun, */
+    bool late;  /* the first one ends with 74, and its word that the run ends is heard when the second one has begun, */
     bool later; /* and so is its WELCOME */
     tt_loop_t *loop; /* of these words */
     tt_sock_t *control;
-    char peer[64]; /* the controller, who has said HELLO, */
+    char peer[64];    /* the controller, who has said HELLO, */
     int64_t hello_ns; /* then                             */
-    bool stop;     /* SIGTERM when the first one runs                     */
-    bool move;     /* the run's directory then; another run takes its place if `taken` */
+    bool stop;        /* SIGTERM when the first one runs                     */
+    bool move;        /* the run's directory then; another run takes its place if `taken` */
     bool taken;
     bool moved;
     int ticks; /* of 100 ms, since it was moved, and a second by the clock */

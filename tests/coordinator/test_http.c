@@ -24,7 +24,8 @@ typedef struct {
     char dir[FOLDER_MAX], token[TOKEN_SIZE];
     http_t *http;
     int port;
-    int asked; /* how often it came to the coordinator */
+    tt_clock_t clock; /* stands: nobody is sent away for being slow, and who is answered had not to wait for that */
+    int asked;        /* how often it came to the coordinator */
 } place_t;
 
 /* ---- a client -------------------------------------------------------------------------------------------------------- */
@@ -141,13 +142,14 @@ static tt_status_t s_start(http_t **http, const char *address, place_t *place)
         .answer = s_answer,
         .weights = s_weights,
         .ctx = place,
-        .clock = tt_clock_real()};
+        .clock = &place->clock};
     return http_start(http, &opts);
 }
 
 static int s_setup(void **state)
 {
     place_t *place = tt_new0(sizeof *place);
+    place->clock = tt_clock_fake(1000000000);
     if (folder_make(place->dir, "http") != 0 || s_start(&place->http, "127.0.0.1:0", place) != TT_OK ||
         token_take(place->token, place->dir) != TT_OK)
         return -1;
@@ -365,10 +367,8 @@ static void test_slow_clients_do_not_silence_it(void **state)
         s_turn(place); /* or the queue of those to be accepted is full */
     }
     for (int again = 0; again < 5; again++) {
-        const int64_t before = tt_now_ms(tt_clock_real());
         assert_int_equal(s_code(place, "GET /healthz HTTP/1.1", NULL, "", &asked), 200);
         assert_int_equal(s_code(place, "GET /status HTTP/1.1", place->token, "", &asked), 200);
-        assert_true(tt_now_ms(tt_clock_real()) - before < 1000);
     }
     for (size_t i = 0; i < SLOW; i++)
         close(fds[i]);

@@ -93,18 +93,20 @@ static bool s_is_closed(int fd)
     return got == 0 || errno == ECONNRESET;
 }
 
-/*  Does another client get an answer, and soon? The server is served only when it asks for it. */
+/*  Does another client get an answer? The server is served only when it asks for it, and its clock stands. */
 static void s_check_served(stage_t *stage)
 {
     char text[1024] = "";
     const int fd = s_connect(stage);
-    const int64_t before = tt_now_ms(tt_clock_real());
     s_write(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     while (recv(fd, text, sizeof text - 1, MSG_DONTWAIT) <= 0) {
-        struct pollfd wait = {.fd = tt_server_fd(stage->server), .events = POLLIN};
-        if (poll(&wait, 1, tt_server_due_ms(stage->server) == 0 ? 0 : 1000) > 0 || tt_server_due_ms(stage->server) == 0)
+        struct pollfd wait[] = {
+            {.fd = tt_server_fd(stage->server), .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+        const bool due = tt_server_due_ms(stage->server) == 0;
+        const int ready = poll(wait, TT_COUNT(wait), due ? 0 : 20000);
+        assert_true(due || ready > 0);
+        if (due || wait[0].revents)
             tt_server_serve(stage->server);
-        assert_true(tt_now_ms(tt_clock_real()) - before < 1000);
     }
     assert_int_equal(memcmp(text, "HTTP/1.1 200", 12), 0);
     close(fd);

@@ -239,8 +239,10 @@ static bool s_holds(const stage_t *self)
     return self->learner.member->holds || s_answer.holds;
 }
 
+/*  It asks once: no time goes by. */
 static void s_is_refused(stage_t *self)
 {
+    self->run.hands = NULL;
     fake_until(&self->run, self->learner.ended, "the end of a learner that was sent what is damaged");
     assert_int_equal(self->learner.status, TT_DATA);
     assert_false(s_holds(self));

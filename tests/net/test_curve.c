@@ -58,8 +58,8 @@ static void test_the_key_opens(void **state)
     help_rmdir(dir);
 }
 
-/*  A raw client with these options; the monitor's event says how the handshake ended. */
-static uint16_t s_handshake(const char *address, const tt_keys_t *own, const char *server_key)
+/*  A raw client with these options; the monitor's event says how the handshake ended, if it ended before a side was tired of waiting. */
+static uint16_t s_try_handshake(const char *address, const tt_keys_t *own, const char *server_key)
 {
     void *context = zmq_ctx_new(), *raw = zmq_socket(context, ZMQ_DEALER), *events = zmq_socket(context, ZMQ_PAIR);
     const int patience = PATIENCE_MS, linger = 0;
@@ -85,6 +85,16 @@ static uint16_t s_handshake(const char *address, const tt_keys_t *own, const cha
     return event;
 }
 
+/*  It does end so or so. */
+static uint16_t s_handshake(const char *address, const tt_keys_t *own, const char *server_key)
+{
+    uint16_t event;
+    do
+        event = s_try_handshake(address, own, server_key);
+    while (event == ZMQ_EVENT_DISCONNECTED);
+    return event;
+}
+
 static void test_other_keys_are_refused(void **state)
 {
     (void)state;
@@ -97,8 +107,8 @@ static void test_other_keys_are_refused(void **state)
     /* knows the server's public key, but is not it */
     assert_int_equal(s_handshake(address, &other, keys.public_key), ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
     /* takes us for another server; no CURVE at all */
-    assert_int_not_equal(s_handshake(address, &keys, other.public_key), ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
-    assert_int_not_equal(s_handshake(address, NULL, NULL), ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    assert_int_not_equal(s_try_handshake(address, &keys, other.public_key), ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    assert_int_not_equal(s_try_handshake(address, NULL, NULL), ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
     assert_int_equal(tt_sock_recv(router, &packet), TT_AGAIN);
     tt_sock_destroy(&router);
 }
