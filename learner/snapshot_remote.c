@@ -118,7 +118,7 @@ static tt_status_t s_ask(transfer_t *self, const void *msg, const void *piece, s
         const view_t *view = &self->core->view;
         if (self->core->ending.leave || view->era != era || !view->member || view->rank != 0)
             return tt_err(TT_STOPPED, "it counts no more");
-        if (s_expired(self))
+        if (!self->answered && s_expired(self)) /* we may have been held up ourselves */
             return tt_err(TT_TIMEOUT, "no answer from the coordinator for %lld ms",
                 (long long)(s_now_ms(self->core) - self->moved_ms));
     }
