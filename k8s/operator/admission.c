@@ -268,7 +268,8 @@ static tt_status_t s_applied(errand_t *self, job_t *job, const kube_reply_t *rep
             errand_tell_made(self, name);
         free(name);
         free(job->workload);
-        job->workload = s_written_for(job);
+        job->workload = self->of;
+        self->of = NULL;
         s_note_words(job, NULL);
         s_take(self, reply);
         return TT_OK;
@@ -329,6 +330,7 @@ static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched
         errand_end(self, job ? status : TT_OK);
         return;
     }
+    self->of = s_written_for(job);
     if (kueue_make(&self->found, job->kind->front, job->own, job_info(job).queue, fetched->job, fetched->config) !=
         TT_OK) {
         s_cannot(self, job, tt_err_text());

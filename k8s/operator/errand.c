@@ -36,6 +36,7 @@ void errand_drop(errand_t *self)
     free(self->namespace_);
     free(self->job);
     free(self->text);
+    free(self->of);
     free(self);
 }
 

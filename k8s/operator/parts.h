@@ -219,7 +219,7 @@ struct errand {
     kind_t *kind;
     const errand_way_t *way;
     char *path, *namespace_, *job, job_uid[37];
-    char *text; /* as it is written; the way may take it */
+    char *text, *of; /* as it is written, and what of, if the way says so; the way may take them */
     json_t *found, *made;
     uint64_t job_version, request;
     errand_fn done;

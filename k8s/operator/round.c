@@ -24,6 +24,7 @@ struct round {
     json_t *updates;   /* what pods that are made get from the job's queue; NULL = nothing */
     bool was_final;    /* the job had ended when this look began */
     uint64_t version;  /* of the job that was looked at             */
+    int64_t made_of;   /* the generation of the job that pods are made of */
     bool partly;       /* front_t.config cannot be read now: those that are made without it are made */
     uint64_t request;
     writes_t *batch;
@@ -100,15 +101,12 @@ static bool s_has(const round_t *self, front_do_t what)
 
 /* ---- new things ---------------------------------------------------------------------------------------------------- */
 
-static void s_refused(round_t *self, job_t *job, const writes_one_t *write)
+/*  Pods of the job as it is: of what it was before the change that may mend it nothing is noted. */
+static void s_refused(round_t *self, front_refusal_t refusal)
 {
-    const bool spec = write->code != 403;
-    const int64_t now_ms = tt_now_ms(tt_reactor_clock(self->op->loop));
-    if (job)
-        front_refuse(&job->refused, &(front_refusal_t){.group = write->group,
-                                        .words = write->text,
-                                        .reason = write->reason,
-                                        .until_ms = spec ? INT64_MAX : now_ms + FORBIDDEN_MS});
+    job_t *job = s_job(self);
+    if (job && job_info(job).generation == self->made_of)
+        front_refuse(&job->refused, &refusal);
 }
 
 /*  Of an object beside pods and services the job is to remember that it is there, or that it is gone. */
@@ -126,13 +124,15 @@ static void s_on_created(void *ctx, writes_t *batch)
 {
     round_t *self = ctx;
     job_t *job = s_job(self);
+    const int64_t soon_ms = tt_now_ms(tt_reactor_clock(self->op->loop)) + FORBIDDEN_MS;
     for (size_t i = 0; i < batch->count; i++) {
         const writes_one_t *write = batch->writes[i];
         const bool pod = write->what == &writes_pod;
         self->look |= write->what != &writes_service && (write->status == TT_OK || write->status == TT_INVALID);
         self->failed |= write->status != TT_OK && (write->status != TT_INVALID || !pod);
         if (write->status == TT_INVALID && pod)
-            s_refused(self, job, write);
+            s_refused(self,
+                (front_refusal_t){write->group, write->text, write->reason, write->code == 403 ? soon_ms : INT64_MAX});
         if (write->status == TT_OK && pod && job)
             front_allow(&job->refused, write->group);
         if (job)
@@ -148,12 +148,10 @@ static void s_on_created(void *ctx, writes_t *batch)
 /*  A pod that cannot be built is refused by ourselves, in our words. */
 static void s_not_built(round_t *self, const front_action_t *action)
 {
-    job_t *job = s_job(self);
     log_warn("%s: %s", self->key, tt_err_text());
-    if (action->what != FRONT_CREATE_POD || !job)
+    if (action->what != FRONT_CREATE_POD)
         return;
-    front_refuse(&job->refused,
-        &(front_refusal_t){.group = action->group, .words = tt_err_text(), .reason = "Invalid", .until_ms = INT64_MAX});
+    s_refused(self, (front_refusal_t){action->group, tt_err_text(), "Invalid", INT64_MAX});
     self->look = true;
 }
 
@@ -202,18 +200,14 @@ static bool s_is_made(const round_t *self, const front_action_t *action)
 
 static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)
 {
+    self->made_of = job_info(job).generation;
     self->batch = writes_new(self->op, job, s_on_created, self);
     writes_lead(self->batch);
     for (size_t i = 0; i < self->plan.count; i++)
         if (s_is_made(self, &self->plan.actions[i]))
             s_create_one(self, job, fetched, &self->plan.actions[i]);
-    if (self->batch->count > 0)
-        return;
-    writes_destroy(&self->batch);
-    if (self->look)
-        s_again(self);
-    else
-        s_status(self);
+    if (self->batch->count == 0)
+        s_on_created(self, self->batch);
 }
 
 /*  The pods come in the next round, which finds the PodGroup as it is to be. Where that cannot be written none comes, but what

@@ -100,8 +100,7 @@ static void s_check_served(stage_t *stage)
     const int fd = s_connect(stage);
     s_write(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     while (recv(fd, text, sizeof text - 1, MSG_DONTWAIT) <= 0) {
-        struct pollfd wait[] = {
-            {.fd = tt_server_fd(stage->server), .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+        struct pollfd wait[] = {{.fd = tt_server_fd(stage->server), .events = POLLIN}, {.fd = fd, .events = POLLIN}};
         const bool due = tt_server_due_ms(stage->server) == 0;
         const int ready = poll(wait, TT_COUNT(wait), due ? 0 : 20000);
         assert_true(due || ready > 0);

@@ -8,7 +8,9 @@ Any path is a collection (.../configmaps) or an object of one (.../configmaps/NA
                                "of": "part of a name; of a list its path"}, ...]}
       what: "500", "403", "404", "410" (as an answer), "reset" (no answer), "garbage"; of a watch also "end" (at once), "cut" (in the
       middle of its next event), "error410", "error500" (an ERROR event), "silence", "late" (its next event comes after
-      one that is older, and twice), "back" (a bookmark of the past); of a write also "lost" (done, but not answered)
+      one that is older, and twice), "back" (a bookmark of the past); of a write also "lost" (done, but not answered), "held" and
+      "held403" (it waits, then is done or refused)
+  {"do": "let"}                 what is held goes on
   {"do": "compact"}             what came before is forgotten: older watches and pages get 410
   {"do": "set_back", "by": N}   versions go back, as after the restoring of a backup; all watches end
   {"do": "bookmark"}            to every watch
@@ -42,6 +44,7 @@ bookmarks = 0
 era = 0  # of versions: another one after set_back
 world = 0  # how often it began: what a client of an earlier test left on its way does nothing in this one
 stop = False
+let = 0  # how often what was held might go on
 
 
 def next_version():
@@ -246,7 +249,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     # ---- commands
 
     def control(self, command):
-        global compacted, version, era, world
+        global compacted, version, era, world, let
         answer = {}
         do = command["do"]
         if do == "calm":
@@ -261,6 +264,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 faults.clear()
             elif do == "faults":
                 faults.extend(command["faults"])
+            elif do == "let":
+                let += 1
             elif do == "compact":
                 compact()
             elif do == "bookmark":
@@ -279,6 +284,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 version, compacted = 1, 0
                 era += 1
                 world += 1
+                let += 1
                 self.world = world
                 for state in (objects, history, snapshots, faults, asked):
                     state.clear()
@@ -291,9 +297,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     # ---- writes
 
+    def held(self, what):
+        """What is left of the fault when it may go on; the lock is held, but not meanwhile."""
+        if not what or not what.startswith("held"):
+            return what
+        before = let
+        while before == let and not stop:
+            lock.wait()
+        self.in_time()
+        return what[len("held") :]
+
     def write(self, collection, name, body):
         with lock:
-            what = self.fault("write", name)
+            what = self.held(self.fault("write", name))
             if what and self.misbehave(what):
                 return
             old = objects.get(collection, {}).get(name)

@@ -500,6 +500,50 @@ static void test_a_group_of_another_stays(void **state)
     assert_true(bench_has(bench, GROUPS, "j"));
 }
 
+/* ---- what was sent for a job that has changed since ------------------------------------------------------------------ */
+
+/*  The server has been asked `what`, whose answer it holds back. */
+typedef struct {
+    bench_t *bench;
+    const char *what;
+} held_t;
+
+static bool s_is_held(void *ctx)
+{
+    const held_t *self = ctx;
+    char *asked = world_ctl(&self->bench->world, "{'do':'asked'}");
+    const bool held = strstr(asked, self->what) != NULL;
+    free(asked);
+    return held;
+}
+
+static bool s_is_second(void *ctx)
+{
+    return job_info(bench_job(ctx)).generation == 2;
+}
+
+/*  While that is held back the job is changed, and the operator has seen it. */
+static void s_change_meanwhile(bench_t *bench, const char *what)
+{
+    held_t held = {bench, what};
+    tt_queue_pause(bench->op->queue, false);
+    bench_until(bench, s_is_held, &held);
+    assert_ok(world_call(&bench->world, "PATCH", JOBS "/j", "{'metadata':{'generation':2}}", NULL));
+    bench_until(bench, s_is_second, bench->op);
+    free(world_ctl(&bench->world, "{'do':'let'}"));
+}
+
+/*  What was refused was made of the template of before. */
+static void test_a_refusal_that_comes_late_is_not_of_the_mended_job(void **state)
+{
+    bench_t *bench = *state;
+    bench_fault(bench, "write", "held403");
+    s_change_meanwhile(bench, "POST " PODS);
+    bench_until(bench, s_rests, bench->op);
+    assert_true(bench_has(bench, PODS, "j-coordinator"));
+    assert_int_equal(bench_job(bench->op)->refused.count, 0);
+}
+
 /* ---- queues -------------------------------------------------------------------------------------------------------- */
 
 #define WORKLOADS "/apis/kueue.x-k8s.io/v1beta2/namespaces/n/workloads"
@@ -547,6 +591,26 @@ static void test_a_job_of_a_queue_has_a_workload_and_no_pod(void **state)
     tt_queue_add(bench->op->queue, "dijob/n/j");
     bench_until(bench, s_has_workload, bench->op);
     assert_int_equal(s_requests(bench->op), requests);
+}
+
+static bool s_has_second_workload(void *ctx)
+{
+    const job_t *job = bench_job(ctx);
+    return job->workload && strcmp(job->workload, "2/q") == 0 && s_rests(ctx);
+}
+
+/*  It is written again: what was written is of the job as it was. */
+static void test_a_workload_of_before_is_written_again(void **state)
+{
+    bench_t *bench = *state;
+    assert_ok(admission_new(&bench->op->admission, bench->op));
+    bench_fault_of(bench, "dijob-j-", "held");
+    s_change_meanwhile(bench, "PATCH " WORKLOADS);
+    bench_until(bench, s_has_second_workload, bench->op);
+    char *asked = world_ctl(&bench->world, "{'do':'asked'}");
+    const char *first = strstr(asked, "PATCH " WORKLOADS);
+    assert_non_null(strstr(first + 1, "PATCH " WORKLOADS));
+    free(asked);
 }
 
 /*  Another job, without pods. */
@@ -639,6 +703,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_waits_ends_with_the_lease, s_setup_leader, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_is_made_removed_and_remembered, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_that_is_gone_is_removed, s_setup_object, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_refusal_that_comes_late_is_not_of_the_mended_job, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_workload_of_before_is_written_again, s_setup_queue, bench_teardown),
         cmocka_unit_test_setup_teardown(test_no_pod_before_its_group, s_setup_gang, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_without_pod_groups_pods_are_made_all_the_same, s_setup_gang, bench_teardown),
