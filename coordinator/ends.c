@@ -165,6 +165,12 @@ void ends_roster(coordinator_t *self)
         s_end(self, NULL, "stopped", self->ends.reason, 0);
 }
 
+void ends_heard(coordinator_t *self, const peer_t *peer)
+{
+    if (self->ends.phase == ENDS_STOPPING && peer == roster_rank0(self->roster))
+        s_ask_rank0(self);
+}
+
 int64_t ends_tick(coordinator_t *self)
 {
     if (self->ends.phase != ENDS_STOPPING)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "common/wire/msg.h"
+#include "coordinator/peer.h"
 
 typedef struct coordinator coordinator_t;
 
@@ -37,6 +38,8 @@ void ends_fail(coordinator_t *self, uint32_t code, const char *text);
 
 /*  A roster went out: a new rank 0 must hear of a stop under way. */
 void ends_roster(coordinator_t *self);
+/*  A peer is there: if it is rank 0, it is told of a stop under way once more, which a connection that broke may have lost. */
+void ends_heard(coordinator_t *self, const peer_t *peer);
 /*  Time passes. Returns when it wants to be called again. */
 int64_t ends_tick(coordinator_t *self);
 

@@ -147,6 +147,7 @@ static tt_status_t s_heartbeat(coordinator_t *self, sender_t from, const tt_msg_
     if (from.peer) {
         roster_beat(self->roster, from.peer, m);
         control_tell(self->roster, from.peer); /* in case the roster did not reach it */
+        ends_heard(self, from.peer);
     }
     const tt_msg_HEARTBEAT_t answer = TT_MSG(HEARTBEAT, .seq = m->seq);
     control_send(from.sock, from.identity, &answer);
