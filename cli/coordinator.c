@@ -156,16 +156,16 @@ static tt_status_t s_run(const tt_args_t *args, int *code)
     if (alone && tt_arg(args, "dijob"))
         TT_TRY(tt_operator_thread_start(&operator_thread, tt_arg(args, "dijob")));
     const tt_status_t status = coordinator_run(&opts, code);
-    if (*code == 128 + 15) /* this process ends, and not the job */
-        tt_operator_thread_drop(&operator_thread);
-    else
+    const bool over = *code != 128 + 15; /* else this process ends, and not the job */
+    if (alone && over && status == TT_OK)
+        s_print_result(run); /* who waits for the job's phase reads the log next */
+    if (over)
         tt_operator_thread_end(&operator_thread, status == TT_OK && *code == 0);
-    TT_TRY(status);
-    if (alone && *code != 128 + 15) {
+    else
+        tt_operator_thread_drop(&operator_thread);
+    if (alone && over && status == TT_OK)
         tt_sockdir_close(run);
-        s_print_result(run);
-    }
-    return TT_OK;
+    return status;
 }
 
 int tt_cmd_coordinator(int argc, char **argv)
