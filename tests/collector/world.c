@@ -128,7 +128,8 @@ rollout_t *world_rollout_cut(const world_t *self, uint32_t lo, uint32_t count, u
         .segment_envs = most,
         .steps = self->steps,
         .actor = self->actor,
-        .num_envs = WORLD_ENVS};
+        .num_envs = WORLD_ENVS,
+        .clock = self->clock};
     rollout_t *rollout;
     assert_ok(rollout_new(&rollout, &cfg));
     return rollout;

@@ -19,7 +19,8 @@ typedef struct {
     tt_actor_t actor;
     uint32_t frames; /* that are stacked; 1: none are */
     tt_pad_t pad;
-    tt_tower_kind_t rnn; /* MLP: nothing recurs */
+    tt_tower_kind_t rnn;     /* MLP: nothing recurs */
+    const tt_clock_t *clock; /* of rollouts; NULL: the real one */
 } world_t;
 
 /*  An environment by its id; "Zoo-v0", and "Bridled": CartPole that must not be pushed to the left when it goes there too fast. */
