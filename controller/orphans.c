@@ -50,16 +50,19 @@ static pid_t s_parent_of(pid_t pid)
     return (pid_t)parent;
 }
 
-/*  Has it no environment, and not only none just now, in the middle of exec(2)? There the old program's is gone, and the
- *  new one's has no bounds yet (fields 50 and 51). */
-static bool s_is_bare(pid_t pid)
+/*  In the middle of exec(2) the old program's environment is gone, and the new one's has no bounds yet (fields 50 and 51). A thread of
+ *  the kernel has none either, but no memory (field 23). */
+bool tt_orphans_is_bare(pid_t pid)
 {
     char line[LINE];
     const char *at = s_stat(pid, line);
     if (!at || at[1] == 'Z')
         return true;
-    for (int field = 3; at && field < 50; field++)
+    for (int field = 3; at && field < 50; field++) {
+        if (field == 23 && strtoull(at, NULL, 10) == 0)
+            return true;
         at = strchr(at + 1, ' ');
+    }
     unsigned long long start = 0, end = 0;
     return !at || sscanf(at, " %llu %llu", &start, &end) != 2 || (end != 0 && start == end);
 }
@@ -70,7 +73,7 @@ static ssize_t s_environment(pid_t pid, char *out, size_t room)
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     for (int wait_ms = EXEC_MS;; wait_ms--) {
         const ssize_t length = s_read_file(path, out, room);
-        if (length != 0 || wait_ms == 0 || s_is_bare(pid))
+        if (length != 0 || wait_ms == 0 || tt_orphans_is_bare(pid))
             return length;
         poll(NULL, 0, 1);
     }

@@ -8,7 +8,7 @@
 #define TT_LOG_COMPONENT "master"
 #include "common/base/log.h"
 
-enum { LAST_WORDS_MS = 3000 };
+enum { LAST_WORDS_MS = 10000 }; /* as long as any agent may take to answer: they are asked for once */
 
 /* ---- which member ---------------------------------------------------------------------------------------------------------- */
 

@@ -319,12 +319,24 @@ static tt_status_t s_begin_cluster(engine_t *self)
     return engine_adopt(self);
 }
 
+/*  Nobody is an engine beside us, and no command puts right meanwhile what it takes for a dead engine's. */
+static tt_status_t s_lock(engine_t *self)
+{
+    const char *folder = store_folder(self->store);
+    TT_TRY(lock_run(folder, &self->run_lock));
+    const tt_status_t status = lock_take(folder, false, &self->lock);
+    if (status != TT_EXISTS)
+        return status;
+    engine_say(self, "another command has %s/engine.lock: waiting for it", folder);
+    return lock_take(folder, true, &self->lock);
+}
+
 static tt_status_t s_begin(engine_t *self)
 {
     const char *inside = getenv(SURVIVORS_OF_REGISTRY);
     if (inside && strcmp(inside, store_folder(self->store)) == 0)
         return tt_err(TT_USAGE, "this is a job of the same registry: it cannot run the others");
-    TT_TRY(lock_take(store_folder(self->store), &self->lock));
+    TT_TRY(s_lock(self));
     TT_TRY(tt_signals_open_parent(&self->signals));
     TT_TRY(engine_recover(self));
     return self->options->cluster
@@ -338,6 +350,8 @@ static void s_end(engine_t *self)
         self->substrate->ops->destroy(&self->substrate);
     if (self->signals >= 0)
         close(self->signals);
+    if (self->run_lock >= 0)
+        close(self->run_lock); /* who is the next waits for the other one */
     if (self->lock >= 0)
         close(self->lock); /* last: what we started is gone */
     task_list_free(&self->list);
@@ -350,7 +364,7 @@ static engine_t *s_new(store_t *store, const engine_options_t *options)
     engine_t *self = tt_new0(sizeof *self);
     self->store = store;
     self->options = options;
-    self->version = self->lock = self->signals = -1;
+    self->version = self->run_lock = self->lock = self->signals = -1;
     return self;
 }
 

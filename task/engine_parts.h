@@ -23,8 +23,8 @@ typedef struct {
     engine_slots_t slots;
     engine_child_t *children; /* owned */
     size_t count, room;
-    int lock, signals, ended_by; /* ended_by: a signal */
-    bool settling;               /* nothing is begun */
+    int run_lock, lock, signals, ended_by; /* ended_by: a signal */
+    bool settling;                         /* nothing is begun */
 } engine_t;
 
 /* ---- engine_rows.c: what is so, and how it is changed ------------------------------------------------------------ */

@@ -11,21 +11,38 @@
 
 enum { PATIENCE_MS = 2000, LOOK_MS = 20, PATH_SIZE = 4200 };
 
-tt_status_t lock_try(const char *folder, int *fd)
+static tt_status_t s_hold(const char *folder, const char *name, bool wait, int *fd)
 {
     char path[PATH_SIZE];
-    snprintf(path, sizeof path, "%s/engine.lock", folder);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     *fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (*fd < 0)
         return tt_err_errno(TT_IO, "%s", path);
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+    int code;
+    while ((code = flock(*fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) == 0 ? 0 : errno) == EINTR)
+        continue;
+    if (code == 0)
         return TT_OK;
-    const int code = errno;
     close(*fd);
     *fd = -1;
     errno = code;
     return code == EWOULDBLOCK ? tt_err(TT_EXISTS, "the jobs of %s are run by another process already", folder)
                                : tt_err_errno(TT_IO, "%s", path);
+}
+
+tt_status_t lock_run(const char *folder, int *fd)
+{
+    const int64_t from = tt_now_ms(tt_clock_real());
+    tt_status_t status;
+    while ((status = s_hold(folder, "run.lock", false, fd)) == TT_EXISTS &&
+           tt_now_ms(tt_clock_real()) < from + PATIENCE_MS)
+        (void)poll(NULL, 0, LOOK_MS);
+    return status;
+}
+
+tt_status_t lock_try(const char *folder, int *fd)
+{
+    return s_hold(folder, "engine.lock", false, fd);
 }
 
 static tt_status_t s_sign(int fd)
@@ -37,12 +54,9 @@ static tt_status_t s_sign(int fd)
     return TT_OK;
 }
 
-tt_status_t lock_take(const char *folder, int *fd)
+tt_status_t lock_take(const char *folder, bool wait, int *fd)
 {
-    const int64_t from = tt_now_ms(tt_clock_real());
-    tt_status_t status;
-    while ((status = lock_try(folder, fd)) == TT_EXISTS && tt_now_ms(tt_clock_real()) < from + PATIENCE_MS)
-        (void)poll(NULL, 0, LOOK_MS);
+    const tt_status_t status = s_hold(folder, "engine.lock", wait, fd);
     return status == TT_OK ? s_sign(*fd) : status;
 }
 
@@ -50,7 +64,7 @@ int lock_holder(const char *folder)
 {
     char path[PATH_SIZE], text[32] = "";
     int held = -1;
-    const tt_status_t status = lock_try(folder, &held); /* who looks holds it for a moment, which lock_take outwaits */
+    const tt_status_t status = lock_try(folder, &held); /* who looks holds it for a moment, which an engine outwaits */
     if (held >= 0)
         close(held);
     if (status != TT_EXISTS)

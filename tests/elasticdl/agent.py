@@ -138,7 +138,7 @@ def one_at_a_time_and_nothing_left(folder):
         wait("the program and its child", lambda: (folder / "outputs.log").read_text() == "1\n")
         begun = time.monotonic()
         assert agent.json("/status?wait_ms=100")["state"] == "running"
-        assert time.monotonic() - begun >= 0.1
+        assert time.monotonic() - begun >= 0.09  # its clock counts whole milliseconds
         if victim == "second":
             os.kill(agent.pid, number)
         agent.end(number if victim == "first" else 0)

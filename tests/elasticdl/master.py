@@ -190,6 +190,7 @@ def agent_killed(folder):
         assert server.get(CREATE) == (200, "OK")
         log = server.run / "job-0" / "worker-1" / "outputs.log"
         wait("the programs", lambda: log.exists() and log.read_text() == "begun\n")
+        wait("their agents' answers", lambda: server.json("/status?id=0")["state"] == "running")
         agent = json.loads((server.run / "job-0" / "worker-1" / "agent.json").read_text())["pid"]
         parent = int(pathlib.Path(f"/proc/{agent}/stat").read_text().rsplit(")")[1].split()[1])
         program = int(pathlib.Path(f"/proc/{agent}/task/{agent}/children").read_text().split()[0])
@@ -224,13 +225,13 @@ def deleted(folder):
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):
-    """A task that begins; its master is gone then, and another one is there three seconds later."""
-    looks = []
+    """A task that begins; its master is gone then for eight looks, and another one is there."""
+    asked = []
 
     def do_GET(self):
-        self.looks.append(time.monotonic())
-        code = 503 if 1 < len(self.looks) and self.looks[-1] - self.looks[1] < 3 else 200
-        body = json.dumps({"name": "job", "id": 0, "state": "starting" if len(self.looks) < 3 else "succeeded"}).encode() if code == 200 else b"not yet"
+        self.asked.append(self.path)
+        code = 503 if 2 <= len(self.asked) <= 9 else 200
+        body = json.dumps({"name": "job", "id": 0, "state": "starting" if len(self.asked) == 1 else "succeeded"}).encode() if code == 200 else b"not yet"
         self.send_response(code)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -250,7 +251,7 @@ def another_master(folder):
         server.shutdown()
         thread.join()
     assert done.returncode == 0 and done.stdout.endswith("succeeded\n"), done
-    assert done.stderr.count("HTTP 503: not yet; asked again for 30 s") == 1 and len(Refusing.looks) > 8, (done.stderr, Refusing.looks)
+    assert done.stderr.count("HTTP 503: not yet; asked again for 30 s") == 1 and len(Refusing.asked) == 10, (done.stderr, Refusing.asked)
 
 
 def stands_still(folder):

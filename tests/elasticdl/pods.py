@@ -32,6 +32,7 @@ class Cluster:
         self.workloads, self.flavors = {}, {}
         self.number = 0
         self.waits = None  # a status for all pods instead of theirs
+        self.masters = 0
         self.lock = threading.Lock()
         cluster = self
 
@@ -44,7 +45,8 @@ class Cluster:
             def answer(self):
                 body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
                 with cluster.lock:
-                    code, said = cluster.answer(self.command, self.path.split("?")[0], body)
+                    known = self.headers["Authorization"] == f"Bearer t{cluster.masters}"
+                    code, said = cluster.answer(self.command, self.path.split("?")[0], body) if known else (401, {"message": "another master is there"})
                 text = json.dumps(said).encode()
                 with contextlib.suppress(BrokenPipeError):  # who asked was killed
                     self.send_response(code)
@@ -60,8 +62,14 @@ class Cluster:
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.config = self.folder / "kubeconfig"
+        self.expect_master()
+
+    def expect_master(self):
+        """It has a token of its own: what the one before it has asked for, and was killed, is not done any more."""
+        with self.lock:
+            self.masters += 1
         self.config.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "t"}}],
+            "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": f"t{self.masters}"}}],
             "clusters": [{"name": "k", "cluster": {"server": f"http://127.0.0.1:{self.server.server_port}"}}],
             "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": "lab"}}]}))
 
@@ -206,6 +214,7 @@ def s_moment(seconds):
 
 
 def master(folder, cluster, *options):
+    cluster.expect_master()
     return Server(folder, "master", "--on", "kubernetes", "--kubeconfig", cluster.config, "--agent-image", "tutti:1", *options)
 
 
@@ -308,8 +317,8 @@ def another_master(folder, cluster):
     create(server, "job", 2)
     wait("a first try", lambda: "POST statefulsets" in cluster.asked)
     assert server.end(signal.SIGKILL) != 0
-    cluster.fails = {}
     server = master(folder, cluster)
+    cluster.fails = {}
     assert server.json("/list") == [], "what no API server ever had is gone with its master"
     create(server, "job", 2)
     await_state(server, "job", "running")
@@ -321,8 +330,8 @@ def another_master(folder, cluster):
     (folder / "go").touch()
     await_state(server, "job", "ending")
     assert server.end(signal.SIGKILL) != 0
-    cluster.fails = {}
     server = master(folder, cluster)
+    cluster.fails = {}
     await_state(server, "job", "succeeded")
     assert begun(folder) == ["begun"] * 2, begun(folder)
     assert server.end() == 0
@@ -431,8 +440,8 @@ def a_group_for_another_master(folder, cluster):
     create(server, "job", 2)
     wait("the group", lambda: cluster.groups and "POST statefulsets" in cluster.asked)
     assert server.end(signal.SIGKILL) != 0
-    cluster.fails = {}
     server = master(folder, cluster, "--gang", "volcano")
+    cluster.fails = {}
     assert not cluster.groups and "PodGroup job-0 is of no task that is there: it is deleted" in server.said(), (cluster.groups, server.said())
     create(server, "job", 2)
     await_state(server, "job", "running")

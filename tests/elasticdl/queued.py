@@ -102,6 +102,7 @@ def lost_answers(folder, cluster):
     name = the_workload(cluster)
     admit(cluster, name, "worker")
     await_state(server, "job", "running")
+    wait("both programs", lambda: len(begun(folder)) == 2)
     evict(cluster, name)
     await_given_back(cluster, name)
     admit(cluster, name, "worker")
@@ -159,6 +160,7 @@ def killed_in_every_state(folder, cluster):
     await_state(server, "job", "starting")
     assert not cluster.pods
     server = s_killed(folder, cluster, server, "running")
+    wait("both programs", lambda: len(begun(folder)) == 2)
     server = s_killed(folder, cluster, server, "running", {"PATCH statefulsets": [503] * 1000})
     assert begun(folder) == ["begun"] * 2, "the same programs"
     evict(cluster, name)
@@ -190,6 +192,7 @@ def rests_by_its_workload(folder, cluster):
     assert [(one["name"], one["count"]) for one in cluster.workloads[name]["spec"]["podSets"]] == [("ps", 1), ("worker", 1)], cluster.workloads
     admit(cluster, name, "ps", "worker")
     await_state(server, "job", "running")
+    wait("both programs", lambda: len(begun(folder)) == 2)
     before = dict(cluster.pods)
     cluster.fails = {"PATCH statefulsets": [503] * 1000}
     set_active(cluster, name, False)
@@ -299,10 +302,8 @@ def refused(folder, cluster):
     server = master(folder, cluster)
     create(server, "job", 2, "&queue=team")
     name = the_workload(cluster)
-    admit(cluster, name, "worker", flavor="slow")
     cluster.fails = {"GET resourceflavors": [404] * 1000}
-    with cluster.lock:
-        cluster.change(cluster.workloads[name])
+    admit(cluster, name, "worker", flavor="slow")
     await_reason(server, "a flavour that its Workload was admitted with: so says the test")
     cluster.fails = {}
     await_state(server, "job", "running")
