@@ -467,8 +467,11 @@ class Cluster:
 
     def api(self, method, path, body=None, kind="application/json"):
         """One request to the API server as administrator; the object, text where it is none. ApiError if refused."""
-        code, text = self.http(6443, path, method, json.dumps(body) if body is not None else None,
-                               {"Content-Type": kind, "Accept": "application/json"})
+        ask = lambda: self.http(6443, path, method, json.dumps(body) if body is not None else None,
+                                {"Content-Type": kind, "Accept": "application/json"})
+        code, text = ask()
+        if code == 500 and b"etcdserver: request timed out" in text and method in ("GET", "PATCH"):
+            code, text = ask()  # etcd stood still for seconds; what it may have done can be done twice
         try:
             value = json.loads(text)
         except ValueError:

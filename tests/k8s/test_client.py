@@ -13,7 +13,7 @@ import time
 
 sys.dont_write_bytecode = True
 import cluster
-from cluster import check
+from cluster import check, wait_for
 
 cluster.require()
 TRY = os.path.join(os.environ["TT_BUILD_DIR"], "tests/k8s/api/kube_try")
@@ -51,6 +51,8 @@ def test_a_token_a_plug_in_and_nobody(k8s):
         "metadata": {"name": "client"}, "subjects": [{"kind": "ServiceAccount", "name": "client", "namespace": "default"}],
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}})
     path = k8s.account_kubeconfig("client", "default")
+    may = lambda: k8s.kubectl("auth", "can-i", "*", "*", "--kubeconfig", path, check=False).returncode == 0
+    wait_for(may, "the API server to know of its rights")
     check(s_good(k8s, "create", 5, kubeconfig=path)["good"] == 5, "with a token")
     show = json.loads(k8s.kubectl("config", "view", "--raw", "-o", "json", "--kubeconfig", path).stdout)
     user = show["users"][0]["user"]

@@ -103,10 +103,12 @@ def s_await_members(run):
 def s_end(run):
     """The run trains, and is ended when all that was to be seen of it has been."""
     wait_for(lambda: run.serve() or " run: update " in run.log(), "the first updates")
-    run.k8s.run_in([TUTTI, "stop", f"{run.folder.name}/run"])
+    stop = lambda: run.k8s.run_in([TUTTI, "stop", f"{run.folder.name}/run"], check=False).returncode == 0
+    wait_for(lambda: run.serve() or stop(), "the coordinator to answer")
     wait_for(run.serve, "the coordinator to end")
     check(run.coordinator.returncode == 0, f"{run.coordinator.returncode}: {run.log()[-3000:]}")
-    check(json.loads(run.log().splitlines()[-1])["updates"] > 0, run.log()[-500:])
+    found = [line for line in run.log().splitlines() if line.startswith("{")]  # last words of its operator may come after it
+    check(len(found) == 1 and json.loads(found[0])["updates"] > 0, run.log()[-3000:])
     wait_for(lambda: not run.pods(), "the members' pods to be removed")
     wait_for(lambda: {s["metadata"]["name"] for s in run.k8s.get(SERVICES)["items"]} == {"kubernetes"}, "no services")
 

@@ -426,6 +426,7 @@ def s_old_fields(k8s):
           '"whole-worker-zz9z-1:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"}', s_tf_config(chief))
     labels = {"kubeflow.org": "", "job_type": "WORKER", "runtime_id": "zz9z", "tf_job_name": "whole", "task_index": "1"}
     check(labels.items() <= chief["metadata"]["labels"].items(), chief["metadata"]["labels"])
+    s_await_services(k8s, "whole", "master-zz9z-0", "worker-zz9z-0", "worker-zz9z-1")
     port = s_named(k8s, "services", "whole")["whole-master-zz9z-0"]["spec"]["ports"][0]
     check((port["name"], port["port"]) == ("tf-port", 2000), port)
     s_old_board(k8s)

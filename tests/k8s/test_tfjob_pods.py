@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -61,13 +60,13 @@ def test_they_find_each_other(k8s):
 def test_killed_and_made_anew(k8s):
     """A worker that is killed comes again under its name, and is found; one that fails by itself has failed the job."""
     with operator(k8s):
-        s_create(k8s, "again", {"Chief": (1, "Never", SERVE), "Worker": (1, "ExitCode", ASK + "sleep 3600 & wait $!; exit $?")})
+        s_create(k8s, "again", {"Chief": (1, "Never", SERVE), "Worker": (1, "ExitCode", ASK + "sleep 3600 & echo sleeps; wait $!; exit $?")})
         s_await(k8s, "again", "Running")
-        wait_for(lambda: "met again-worker-0" in k8s.kubectl("logs", "again-worker-0", check=False).stdout, "the worker to have met all", DEADLINE)
+        wait_for(lambda: "sleeps" in k8s.kubectl("logs", "again-worker-0", check=False).stdout, "the worker to have met all", DEADLINE)
         first = s_pods(k8s, "again")["again-worker-0"]["metadata"]["uid"]
         k8s.kubectl("exec", "again-worker-0", "--", "sh", "-c", "kill -9 -1", check=False)  # all but the first, which says with what its sleep ended: 137
         wait_for(lambda: s_pods(k8s, "again").get("again-worker-0", {}).get("metadata", {}).get("uid", first) != first, "another worker", DEADLINE)
-        wait_for(lambda: "met again-worker-0" in k8s.kubectl("logs", "again-worker-0", check=False).stdout, "the new one to have met all", DEADLINE)
+        wait_for(lambda: "sleeps" in k8s.kubectl("logs", "again-worker-0", check=False).stdout, "the new one to have met all", DEADLINE)
         s_await(k8s, "again", "Running")
         check(s_status(k8s, "again")["restarts"] == 1, s_status(k8s, "again"))
         s_delete(k8s, "again")
@@ -213,32 +212,32 @@ def test_an_evaluator(k8s):
         s_delete(k8s, "judged")
 
 
-@contextlib.contextmanager
-def s_followed(k8s, job, place):
-    """The log of a pod that goes at the end of its job: a function that gives it then."""
-    name = wait_for(lambda: [name for name, pod in s_pods(k8s, job).items() if f"-{place}-" in name and pod["status"].get("phase") == "Running"],
-                    lambda: f"{job}'s {place} to run: {s_status(k8s, job)}", 240)[0]
-    process = k8s.exec_in([k8s.programs["kubectl"], "logs", "--follow", name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        yield lambda: process.communicate(timeout=60)[0]
-    finally:
-        process.kill()
-        process.wait()
+LAST_LINE = "            assert abs(value - 3) < 0.01\n"
+# The pods of a job go with its end: the master is there, and its log, till both have been looked at.
+WAITS = LAST_LINE + """            import time
+            while task["type"] == "master" and not os.path.exists("/tmp/go"):
+                time.sleep(0.1)
+"""
 
 
 def test_parameter_servers_without_a_template(k8s):
-    """The sample of v1alpha1 as it is: TensorFlow's own server, by a script from a ConfigMap, keeps the variables that the master trains, and
-    ends when it is told to, though it is its container's first process."""
+    """The sample of v1alpha1, whose master ends when it may: TensorFlow's own server, by a script from a ConfigMap, keeps the variables that the
+    master trains, and ends when it is told to, though it is its container's first process."""
     tensorflow_rig.make(k8s)
     with operator(k8s):
-        k8s.kubectl("create", "-f", "-", input=s_sample("v1alpha1", tensorflow_rig.IMAGE, "tensorflow/tensorflow:2.21.0"))
-        with s_followed(k8s, "example-job", "master") as said:
-            server = next(name for name in s_pods(k8s, "example-job") if name.endswith("-0") and "-ps-" in name)
-            path = f"/api/v1/namespaces/default/pods/{server}"
-            k8s.patch(path, {"metadata": {"finalizers": ["example.com/look"]}})  # it is there to be looked at when it has ended
-            s_await(k8s, "example-job", "Succeeded")
-            text = said()
+        text = s_sample("v1alpha1", tensorflow_rig.IMAGE, "tensorflow/tensorflow:2.21.0")
+        check(LAST_LINE in text, text)
+        k8s.kubectl("create", "-f", "-", input=text.replace(LAST_LINE, WAITS))
+        first = lambda role: next((name for name in s_pods(k8s, "example-job") if re.fullmatch(f"example-job-{role}-.*-0", name)), None)
+        master, server = (wait_for(lambda role=role: first(role), f"the first {role}", DEADLINE) for role in ("master", "ps"))
+        path = f"/api/v1/namespaces/default/pods/{server}"
+        k8s.patch(path, {"metadata": {"finalizers": ["example.com/look"]}})  # it is there to be looked at when it has ended
+        wait_for(lambda: re.search("^slope", k8s.logs(master), re.M),
+                 lambda: f"it to have trained: {s_status(k8s, 'example-job')} {k8s.logs(master)[-2000:]}", 240)
+        text = k8s.logs(master)
         check("variables at /job:ps/" in text and re.search(r"^slope (3\.00|2\.99)", text, re.M), text)
+        k8s.let_go(master, "/tmp/go")
+        s_await(k8s, "example-job", "Succeeded")
         ended = wait_for(lambda: k8s.get(path)["status"]["containerStatuses"][0]["state"].get("terminated"), f"{server} to end", DEADLINE)
         check(ended["exitCode"] == 143, ended)
         k8s.patch(path, {"metadata": {"finalizers": None}})
@@ -270,8 +269,8 @@ def test_tensorboard(k8s):
         check(s_status(k8s, "shown")["state"] == "Succeeded", s_status(k8s, "shown"))
         asked = lambda where: wait_for(lambda: k8s.http(port, where), f"an answer to {where}")
         wait_for(lambda: asked("/data/plugin/scalars/tags")[1].startswith(b'{".": {"slope"'), lambda: f"what was written: {asked('/data/plugin/scalars/tags')}")
-        points = json.loads(asked("/data/plugin/scalars/scalars?run=.&tag=slope")[1])
-        check([point[1:] for point in points] == [[0, 0.0], [1, 0.5], [2, 1.0]], points)
+        points = lambda: [point[1:] for point in json.loads(asked("/data/plugin/scalars/scalars?run=.&tag=slope")[1])]
+        wait_for(lambda: points() == [[0, 0.0], [1, 0.5], [2, 1.0]], lambda: f"all of it: {points()}")
         code, page = asked("/")
         check(code == 200 and b"<title>TensorBoard</title>" in page, (code, page[:400]))
         s_delete(k8s, "shown")

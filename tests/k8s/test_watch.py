@@ -73,7 +73,8 @@ class Changes(threading.Thread):
             self.over.wait(0.1)  # it is down
             return
         self.count += answer.status < 300
-        if answer.status >= 300 and answer.status not in (404, 409, 429) and answer.status < 500:
+        # 403 is what a server says that has begun and does not know the namespaces yet
+        if answer.status >= 300 and answer.status not in (403, 404, 409, 429) and answer.status < 500:
             self.failed = f"{method} {path}: {answer.status} {text[:300]}"
 
     def run(self):
@@ -230,26 +231,28 @@ def test_lease(k8s):
     args = ("lease", "default", "operator")
     first = Driver(k8s, *args, "first")
     check(lines(first, 1)[0][0] == "held", "the first takes it")
-    second = Driver(k8s, *args, "second")
-    wait_for(lambda: lease()["holderIdentity"] == "first", "its name")
-    time.sleep(2)  # the second has seen it
+    drivers = {"first": first, "second": Driver(k8s, *args, "second")}
+    time.sleep(2)  # the second has seen it; has it, if the first was held up for so long
     before = lease()
-    first.process.kill()
-    first.process.wait()
-    check(lines(second, 1)[0][0] == "held", "the second takes it")
+    holder = drivers.pop(before["holderIdentity"])
+    holder.process.kill()
+    holder.process.wait()
+    ((name, heir),) = drivers.items()
+    wait_for(lambda: lease()["holderIdentity"] == name, f"the {name} to take it")
+    check(heir is not first or lines(heir, 1)[0][0] == "lost", "the first had lost it")
+    check(lines(heir, 1)[0][0] == "held", f"the {name} takes it")
     waited = when(lease(), "acquire") - when(before, "renew")
     check(LEASE_S <= waited < LEASE_S + 20, f"taken {waited:.1f} s after a renewal")
     print(f"  taken {waited:.1f} s after a renewal of one that was killed", end="")
     third = Driver(k8s, *args, "third")
-    wait_for(lambda: lease()["holderIdentity"] == "second", "its name")
     time.sleep(1.5)
     ended = time.time()
-    second.end()
-    check(lease()["holderIdentity"] != "second", "the second frees it")
+    heir.end()
+    wait_for(lambda: lease()["holderIdentity"] != name, "the lease to be freed, or taken")  # which a server that does not answer decides
     check(lines(third, 1)[0][0] == "held", "the third takes it")
     taken = lease()
     print(f", {when(taken, 'acquire') - ended:.1f} s after the end of one that freed it")
-    check(taken["leaseTransitions"] == 2, "transitions")
+    check(taken["leaseTransitions"] == before.get("leaseTransitions", 0) + 2, "transitions")
     k8s.signal_part("kube-apiserver", signal.SIGSTOP)  # no renewal comes through
     lost = lines(third, 1)[0]
     k8s.signal_part("kube-apiserver", signal.SIGCONT)

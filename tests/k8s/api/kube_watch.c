@@ -150,7 +150,8 @@ static void s_on_written(void *ctx, const kube_reply_t *reply)
     watch_t *self = write->watch;
     char name[32];
     snprintf(name, sizeof name, "mine-%d", write->i);
-    if (!reply->code || reply->code >= 429) {
+    /* 403 is what a server says that has begun and does not know the namespaces yet */
+    if (!reply->code || reply->code == 403 || reply->code >= 429) {
         tt_reactor_timer(self->loop, 200, s_write, write);
         return;
     }
