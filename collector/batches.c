@@ -423,6 +423,7 @@ static tt_status_t s_start(batches_t *self)
         return TT_OK;
     }
     resend_drop(&self->resend, UINT64_MAX);
+    peers_aim_all(&self->peers); /* who was early with its credit has been sent what there was of the range before */
     self->next = start;
     tt_link_state(
         self->o.link, "making envs %u..%u of %s", self->env_lo, self->env_lo + self->env_count - 1, self->o.env->id);

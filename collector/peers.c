@@ -140,6 +140,12 @@ void peers_aim(peer_t *peer, uint64_t batch)
     peer->part = 0;
 }
 
+void peers_aim_all(peers_t *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        peers_aim(&self->at[i], self->at[i].base);
+}
+
 peer_t *peers_of_sock(const peers_t *self, const tt_sock_t *sock)
 {
     for (size_t i = 0; i < self->count; i++)

@@ -48,6 +48,8 @@ peer_t *peers_of_rank(const peers_t *self, uint32_t rank);
 
 /*  The first that it is to be sent next is this batch's. */
 void peers_aim(peer_t *peer, uint64_t batch);
+/*  The same for all: the batch that each of them lacks. */
+void peers_aim_all(peers_t *self);
 
 /*  The first peer without credit for this roster / whose credit does not cover `batch`; NULL: none lacks it. */
 peer_t *peers_silent(const peers_t *self);

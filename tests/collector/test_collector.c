@@ -221,6 +221,50 @@ static void test_range_moves(void **state)
     s_move_range(&stage);
 }
 
+/*  The number of a learner's segment of a batch that has so many envs; those that it has, when there is none. */
+static size_t s_of_envs(const stage_t *stage, uint32_t learner, uint64_t batch, uint32_t count)
+{
+    size_t k = 0;
+    for (const fake_segment_t *it; (it = stage_segment(stage, learner, batch, k)) && it->msg.env_count != count; k++)
+        continue;
+    return k;
+}
+
+static bool s_has_of_envs(const stage_t *stage, uint32_t learner, uint64_t batch, uint32_t count)
+{
+    return stage_segment(stage, learner, batch, s_of_envs(stage, learner, batch, count)) != NULL;
+}
+
+/*  One learner says what it lacks long before another does: it gets what is collected then, and not only what there was of the range before,
+ *  without having to ask. */
+static void test_range_moves_between_credits(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0, 0);
+    stage_publish(&stage, 2);
+    stage_roster(&stage, 3, 0, 4);
+    fake_learner_credit(&stage.learner[0], 0, 2);
+    fake_learner_credit(&stage.learner[1], 0, 2);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 0) && stage_segment(&stage, 1, 1, 0));
+    fake_segment_t reference = stage_reference(&stage, 0);
+    tt_segment_t at;
+    tt_segment_map(&reference.shape, reference.block, &at);
+    stage.store.states = at.states; /* as they are at the start of batch 1 */
+    s_expect(&stage, 0, 1, 2);
+    stage.learner[1].answers = false;
+    stage_roster(&stage, 3, 0, STAGE_ENVS);
+    stage_stay(&stage, "waiting for CREDIT of epoch 2 from learner/1");
+    stage.run.hands = NULL; /* nobody asks again */
+    fake_learner_credit(&stage.learner[1], 1, 2);
+    for (uint32_t learner = 0; learner < 2; learner++) {
+        stage_until(&stage, s_has_of_envs(&stage, learner, 1, STAGE_ENVS));
+        s_assert_batch(&stage, learner, 1, s_of_envs(&stage, learner, 1, STAGE_ENVS));
+    }
+    stage_close(&stage);
+    free(reference.block);
+}
+
 /*  A range that changes while a batch is in hand, and back to where everything is still to be collected. */
 static void test_spare_then_back(void **state)
 {
@@ -357,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_lag_4_takes_the_newest),
         cmocka_unit_test(test_learners_come_and_go),
         cmocka_unit_test(test_range_moves),
+        cmocka_unit_test(test_range_moves_between_credits),
         cmocka_unit_test(test_spare_then_back),
         cmocka_unit_test(test_states_that_are_gone),
         cmocka_unit_test(test_a_lost_segment_is_sent_again),
