@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Seeded malformed input to the processes of a run: whatever comes to their sockets, over ipc and tcp, with the key and
-without it, from strangers and from members, the run ends well, and no process dies of it, with the counters and the bits of
-one left alone.
+without it, from strangers and from members, the run goes on, ends well when it is told to, and no process dies of it, with the counters
+and the bits of one left alone.
 
 ATTACK_SEED=n repeats a sequence (when it hits depends on the machine), ATTACK_RUNS=n makes that many runs of each lag,
 ATTACK_STEPS=n makes them longer; names on the command line choose tests."""
@@ -18,12 +18,13 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import peers  # noqa: E402
-from disturbed import check_like, tests_of_lags  # noqa: E402
-from rig import Failed, check, main, steps, wait_for  # noqa: E402
+from disturbed import at_lags  # noqa: E402
+from rig import BATCH, ENDLESS, Failed, check, equal, main, steps, wait_for  # noqa: E402
 
 SEED = int(os.environ.get("ATTACK_SEED") or time.time_ns() % 1_000_000)
 RUNS = int(os.environ.get("ATTACK_RUNS") or 1)
-STEPS = int(os.environ.get("ATTACK_STEPS") or max(steps(60_000), 30_000))  # the attacker looks at the run first
+# So many attempts at least, and until so many steps have been trained meanwhile.
+HITS, STEPS = 3000, int(os.environ.get("ATTACK_STEPS") or max(steps(60_000), 30_000))
 SOCKETS, OPEN = 600, 60  # of a run; in use at a time
 COLLECTOR, AGGREGATOR, CONTROLLER, CLIENT = 2, 4, 5, 6
 # What is said most. Nothing here ends a run by right: EVENT failed of a member, REQUEST stop of a client.
@@ -60,7 +61,7 @@ class Attacker:
 
     def __init__(self, world, run_dir, rng):
         self.world, self.run_dir, self.rng = world, run_dir, rng
-        self.sent = self.opened = 0
+        self.sent = self.opened = self.hits = 0
         job = json.loads(world.tutti("check", os.path.join(run_dir, "config.yaml"), "--output", "json").stdout)
         state = job["config"]["space.env_state"]["value"]
         self.true = {**JOB_NUMBERS, "columns": int(job["comes_to"]["columns_hash"], 16), "state_bytes": state}
@@ -222,6 +223,7 @@ class Attacker:
             self.sockets.remove(it)
 
     def hit(self):
+        self.hits += 1
         kind = self.rng.random()
         if kind < 0.001:
             self.look()
@@ -232,23 +234,37 @@ class Attacker:
         else:
             self.say()
 
+    def hit_often(self):
+        for _ in range(100):
+            self.hit()
+        self.look()
 
-def s_sets(lag, *more):
-    return [f"lag={lag}", f"stop.env_steps={STEPS}", *more]
+
+def s_check(world, config, summary, lag):
+    equal(summary["status"], "stopped", "status")
+    if lag <= 1:
+        world.check_same(summary, config, f"lag={lag}", seed=7, what="under attack")
+    check(summary["lag_max"] <= lag, f"lag_max {summary['lag_max']}")
+    numbers = [summary["transitions"][key] for key in ("trained", "duplicated", "lost")]
+    equal(numbers, [summary["updates"] * BATCH, 0, 0], "trained, duplicated, lost")
 
 
-def s_attack(world, seed, lag, still):
-    sets = s_sets(lag, "collector.replicas=2", "learner.replicas=2", "coordinator.listen=tcp://127.0.0.1:0")
-    process, run_dir = world.start_run(world.config(), *sets, seed=7, name=f"attacked-{seed}-{lag}")
+def s_attack(world, seed, lag):
+    config = world.config()
+    sets = [f"lag={lag}", "collector.replicas=2", "learner.replicas=2", "coordinator.listen=tcp://127.0.0.1:0"]
+    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=7, name=f"attacked-{seed}-{lag}")
     begun = time.monotonic()
     try:
-        world.await_steps(run_dir, 1, process)
+        end = world.await_steps(run_dir, 1, process)["env_steps"] + STEPS
         attacker = Attacker(world, run_dir, random.Random(f"{seed}/{lag}"))
+        while process.poll() is None and (attacker.hits < HITS or attacker.numbers.get("env_steps", 0) < end):
+            attacker.hit_often()
+        stop = world.start("stop", run_dir)
         while process.poll() is None:
-            for _ in range(100):
-                attacker.hit()
-        summary = world.summary(process)
-        check_like(summary, still, lag)
+            attacker.hit_often()
+        summary = world.summary(process, code=143)
+        equal(world.finish(stop)[0], 0, "tutti stop")
+        s_check(world, config, summary, lag)
         died = DIED.findall(world.finish(process)[2])
         check(not died, f"a process died: {died}")
         world.await_empty()
@@ -257,6 +273,11 @@ def s_attack(world, seed, lag, still):
     print(f"        ATTACK_SEED={seed} lag {lag}: {attacker.sent} messages, {time.monotonic() - begun:.1f} s", flush=True)
 
 
+def s_attacks(world, lag):
+    for run in range(RUNS):
+        s_attack(world, SEED + run, lag)
+
+
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 print(f"ATTACK_SEED={SEED}", flush=True)
-main(*tests_of_lags(s_attack, s_sets, SEED, RUNS))
+main(*at_lags(s_attacks))

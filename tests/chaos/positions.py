@@ -18,7 +18,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import peers  # noqa: E402
-from disturbed import check_like  # noqa: E402
+from disturbed import check_like, silent  # noqa: E402
 from rig import DEADLINE, Failed, check, equal, main  # noqa: E402
 
 SEED = int(os.environ.get("POSITIONS_SEED") or time.time_ns() % 1_000_000)
@@ -391,8 +391,8 @@ def s_full_segment_points(job, batch, step, _):
 # ---- runs --------------------------------------------------------------------------------------------------------------
 
 
-def s_play(world, config, sets, rules, **env):
-    """A run with rules: its summary, all of them having acted."""
+def s_play_once(world, config, sets, rules, **env):
+    """A run with rules: its summary, and those that have not acted."""
     world.count += 1
     folder = os.path.join(world.path, f"at-{world.count}")
     os.mkdir(folder)
@@ -400,7 +400,15 @@ def s_play(world, config, sets, rules, **env):
         file.write("".join(f"{rule}\n" for rule in rules))
     env.update(LD_PRELOAD=os.environ["KILL_AT"], TT_KILL_AT=folder)
     summary = world.train(config, *sets, seed=5, deadline=DEADLINE / 2, env=env)
-    idle = {rule.split()[0] for rule in rules if not rule.startswith("may_")} - set(os.listdir(folder))
+    return summary, {rule.split()[0] for rule in rules if not rule.startswith("may_")} - set(os.listdir(folder))
+
+
+def s_play(world, config, sets, rules, **env):
+    """A run with rules: its summary, all of them having acted. Who is stopped by one goes on by another within the lease; it was longer if the
+    machine stood still meanwhile, and then it is played once more."""
+    summary, idle = s_play_once(world, config, sets, rules, **env)
+    if idle and any(" stop " in rule for rule in rules) and silent(summary["run_dir"]):
+        summary, idle = s_play_once(world, config, sets, rules, **env)
     check(not idle, f"never came to: {', '.join(sorted(idle))}")
     shutil.rmtree(summary["run_dir"])  # the logs of one that failed are told, and of no other
     return summary

@@ -10,9 +10,14 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from rig import ENDLESS, wait_for  # noqa: E402
+
 SOURCE, TUTTI = os.environ["TT_SOURCE_DIR"], os.environ["TUTTI"]
-STEPS = 3072  # a batch is 1024 of them; with one collector each takes a millisecond
 BOATS = 16
+BATCH = BOATS * 64  # env steps; with one collector each takes a millisecond
+STEPS = 3 * BATCH
 
 
 def commands():
@@ -29,6 +34,27 @@ def run(line, folder, env):
     if done.returncode != 0:
         sys.exit(f"{line}: exit {done.returncode}: {done.stderr}")
     return done.stdout
+
+
+def play(line, count, run_dir, folder, env):
+    """A run that goes on until each of so many collectors, however late it has started, has boats and a batch has been played with them."""
+    def status():
+        done = subprocess.run([TUTTI, "status", run_dir, "--output", "json"], env=env, capture_output=True, text=True, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def all_in():
+        members = (status() or {}).get("members", [])
+        return len([member for member in members if member.get("env_count")]) == count
+
+    def played():
+        return (status() or {}).get("env_steps") or 0
+    run(f"{line} --detach --run-dir {run_dir} --set {ENDLESS}", folder, env)
+    try:
+        wait_for(all_in, f"{count} collectors with boats")
+        end = played() + 3 * BATCH  # two may have been begun without them
+        wait_for(lambda: played() >= end, f"{end} steps of {count} collectors")
+    finally:
+        run(f"tutti stop {run_dir}", folder, env)
 
 
 def check_all_play(run_dir, count):
@@ -57,16 +83,18 @@ def main():
             sys.exit(f"README.md: not the lines that this test knows: {into}, {build}, {runs}")
         run(build, folder, env)
         ends = {}
-        for line in runs:
-            count = int(re.search(r"collector\.replicas=(\d+)", line)[1])
+        lines = {int(re.search(r"collector\.replicas=(\d+)", line)[1]): line for line in runs}
+        for count, line in lines.items():
             ends[count] = json.loads(run(f"{line} --output json --set stop.env_steps={STEPS}", folder, env))
         hashes = {end["weights_sha256"] for end in ends.values()}
         if len(hashes) != 1:
             sys.exit(f"different weights: {ends}")
         if (min(ends), max(ends)) != (1, BOATS):
             sys.exit(f"README.md: from one collector to one for each boat, not {sorted(ends)}")
-        for count, end in ends.items():
-            check_all_play(end["run_dir"], count)
+        for count, line in lines.items():
+            run_dir = os.path.join(top, f"with-{count}")
+            play(line, count, run_dir, folder, env)
+            check_all_play(run_dir, count)
 
 
 if __name__ == "__main__":

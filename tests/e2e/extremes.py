@@ -6,9 +6,10 @@ The jobs are drawn from a seed. TT_EXTREMES=COUNT or COUNT,SEED draws others, as
 import os
 import random
 import sys
+import time
 
 sys.dont_write_bytecode = True
-from rig import SLOW, check, equal, main
+from rig import ENDLESS, SLOW, check, equal, main, wait_for
 
 COUNT, SEED = (int(word) for word in (os.environ.get("TT_EXTREMES", "8") + ",1").split(",")[:2])
 
@@ -107,12 +108,23 @@ def test_a_batch_that_is_all_truncations(world):
 
 
 def test_a_batch_and_an_update_longer_than_a_stall(world):
-    """Each waits for the other, longer than anybody may stand still; the other gets on, so nobody is stuck."""
-    steps = 16384 if SLOW == 1 else 1024  # whole minibatches
-    job = {"env": "CartPole-v1", "num_envs": 8, "num_steps": steps, "lag": 0, "network.hidden": "[512, 512]", "net.stall_s": 2,
-           "net.beat_ms": 100, "algorithm.epochs": 1, "algorithm.minibatch_size": 512, "stop.env_steps": 2 * 8 * steps}
-    summary = s_run(world, 0, job, {"learner.replicas": 1})
-    equal(summary["status"], "succeeded", "status")
+    """Each waits for the other, longer than anybody may stand still; the other gets on, so nobody is stuck. The batch is one of 8000 steps
+    of half a millisecond, and the update is longer than anyone looks at it."""
+    stall_s = 3
+    plugin = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins", "catch.so")
+    config = world.config(f"name: long\nenv: {plugin}\nalgorithm: {{name: ppo}}\n")
+    sets = s_sets({"num_envs": 8, "num_steps": 1000, "lag": 0, "network.hidden": "[512, 512]", "algorithm.epochs": 1000,
+                   "algorithm.minibatch_size": 100, "net.stall_s": stall_s, "net.beat_ms": 100})
+    process, run_dir = world.start_run(config, *sets, ENDLESS, env={"CATCH_QUICK": "0"})
+
+    def updates():
+        return any((member["state"] or "").startswith("update 0:") for member in world.look(run_dir, process)["members"])
+    wait_for(updates, "a batch of 4 s")
+    begun = time.monotonic()
+    wait_for(lambda: not updates() or time.monotonic() - begun > stall_s + 1, "the first update to last longer than a stall")
+    check(updates(), "the first update is over already")
+    equal(world.tutti("stop", "--now", run_dir).returncode, 0, "tutti stop --now")
+    equal(world.finish(process)[0], 143, "its exit code")
 
 
 main(test_extremes, test_a_batch_that_is_all_truncations, test_a_batch_and_an_update_longer_than_a_stall)

@@ -97,7 +97,7 @@ def test_asked_to_end_lag_1(world):
 
 def test_what_is_said_of_a_kill(world):
     """It was not ours, and what is usual; the log's last line is of something else, and is only called what it is."""
-    process, run_dir = world.start_run(world.config(), "num_steps=65536", ENDLESS)  # no version is made meanwhile
+    process, _ = world.start_run(world.config(), "num_steps=65536", "algorithm.epochs=1000", ENDLESS)  # no version is made meanwhile
     old = None
     for _ in range(6):
         wait_for(lambda: world.replica("learner", 0) != old, "the next learner")

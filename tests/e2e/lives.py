@@ -6,11 +6,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 import urllib.request
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, JOB, SOURCE, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, JOB, PATIENT, SOURCE, check, equal, main, steps, wait_for
 
 MORE = max(steps(20_000), 10_000)  # after resume; so many have a hundred episodes
 DATA, NO_INPUT, USAGE, CONFIG, IO = 65, 66, 64, 78, 74
@@ -38,7 +39,7 @@ def s_flip(path):
 
 def s_killed_run(world, config, *sets, seed=21):
     """A run with several snapshots, killed."""
-    process, run_dir = world.start_run(config, "checkpoint.every_s=0.05", ENDLESS, *sets, seed=seed)
+    process, run_dir = world.start_run(config, "checkpoint.every_s=0.05", PATIENT, ENDLESS, *sets, seed=seed)
     world.await_snapshot(run_dir, process)
     wait_for(lambda: len(s_checkpoints(run_dir)) >= 3, "three snapshots")
     world.kill_all(process)
@@ -394,7 +395,7 @@ def test_replicas_may_change(world):
 def test_a_run_that_succeeded(world):
     """It goes on to another end only, and keeps its summary; what it says of speed is of the life that says it."""
     config = world.config()
-    first = world.train(config, f"stop.env_steps={MORE}", seed=5)
+    first = world.train(config, PATIENT, f"stop.env_steps={MORE}", seed=5)
     run_dir = first["run_dir"]
     with open(os.path.join(run_dir, "summary.json"), encoding="utf-8") as file:
         kept = file.read()
@@ -411,20 +412,34 @@ def test_a_run_that_succeeded(world):
     equal(second["rolled_back"], 0, "rolled_back")
     equal(second["restored_from"]["snapshot"], "checkpoints/final.safetensors", "snapshot")
     equal(second["env_steps"], first["env_steps"] + 4 * BATCH, "env_steps")
-    # the coordinator's own figures are of one moment: steps since the snapshot over the time since the first of them
-    with open(os.path.join(run_dir, "result.json"), encoding="utf-8") as file:
-        result = json.load(file)
-    lived = second["env_steps"] - first["updates"] * BATCH
-    counted = result["sps"] * (result["wall_s"] - result["first_step_s"])
-    check(abs(counted - lived) < 1, f"sps counts {counted} steps, this life had {lived}")
-    with open(os.path.join(run_dir, "metrics.jsonl"), encoding="utf-8") as file:
-        newest = [json.loads(line) for line in file][-1]
-    check(0 < newest["wall_s"] < second["wall_s"], f"wall_s {newest['wall_s']} is not of a life of {second['wall_s']} s")
     with open(os.path.join(run_dir, "history.jsonl"), encoding="utf-8") as file:
         ended = [json.loads(line)["summary"] for line in file if '"ended"' in line]
     equal([summary["weights_sha256"] for summary in ended], [first["weights_sha256"], second["weights_sha256"]], "history")
     still = world.train(config, f"stop.env_steps={second['env_steps']}", seed=5)
     equal(second["weights_sha256"], still["weights_sha256"], "weights")
+    s_speed(world, run_dir, second)
+
+
+def s_speed(world, run_dir, before):
+    """The coordinator's own figures are of one moment: steps since the snapshot over the time since the first of them. It is a collector
+    that tells of that one, and the learners that tell of the end: who hears of it too late has no figures, and is asked in another life."""
+    lives = [before]
+
+    def told():
+        process = world.start("resume", run_dir, "--set", ENDLESS, "--output", "json")
+        world.await_steps(run_dir, lives[-1]["env_steps"] + 20 * BATCH, process)
+        lives.append(world.stop(process, run_dir))
+        with open(os.path.join(run_dir, "result.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        return result["first_step_s"] and result
+    result = wait_for(told, "a life whose first step was told before its end")
+    before, summary = lives[-2:]
+    lived = summary["env_steps"] - before["updates"] * BATCH
+    counted = result["sps"] * (result["wall_s"] - result["first_step_s"])
+    check(abs(counted - lived) < 1, f"sps counts {counted} steps, this life had {lived}")
+    with open(os.path.join(run_dir, "metrics.jsonl"), encoding="utf-8") as file:
+        newest = [json.loads(line) for line in file][-1]
+    check(0 < newest["wall_s"] < summary["wall_s"], f"wall_s {newest['wall_s']} is not of a life of {summary['wall_s']} s")
 
 
 def test_a_life_that_was_killed_has_no_summary(world):
@@ -457,18 +472,39 @@ def s_metric(run_dir, url, name):
         return float(re.search(rf"(?m)^tutti_{name} (\S+)$", answer.read().decode()).group(1))
 
 
+def s_stands(pid):
+    """All of its threads: the first one may stand still while another still writes."""
+    folder, states = f"/proc/{pid}/task", []
+    for thread in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError), open(f"{folder}/{thread}/stat", encoding="utf-8") as file:
+            states.append(file.read().rpartition(")")[2].split()[0])
+    return set(states) == {"T"}
+
+
+@contextlib.contextmanager
+def s_standing_still(pid):
+    """Makes no folder anew, and no file in it, between two steps of ours."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: s_stands(pid), f"process {pid} to stand still")
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def s_no_snapshots(world, job):
     """While none can be made the run goes on, says so whenever it is asked, but not in its log each time."""
-    process, run_dir = world.start_run(world.config(job), "checkpoint.every_s=0.02", ENDLESS)
+    process, run_dir = world.start_run(world.config(job), "checkpoint.every_s=0.02", PATIENT, ENDLESS)
     world.await_snapshot(run_dir, process)
-    equal(world.status(run_dir)["snapshot_failure"], None, "failure while all is well")
-    folder = os.path.join(run_dir, "checkpoints")
-    os.rename(folder, folder + ".away")
-    with open(folder, "w", encoding="utf-8"):
-        pass
+    equal(world.look(run_dir, process)["snapshot_failure"], None, "failure while all is well")
+    folder, learner = os.path.join(run_dir, "checkpoints"), world.replica("learner", 0)
+    with s_standing_still(learner):
+        os.rename(folder, folder + ".away")
+        with open(folder, "w", encoding="utf-8"):
+            pass
 
     def failing():
-        status = world.status(run_dir)
+        status = world.look(run_dir, process)
         return status["snapshot_failures"] >= 10 and status["http"] and status
     status = wait_for(failing, "ten snapshots that fail")
     failure = status["snapshot_failure"]
@@ -479,9 +515,10 @@ def s_no_snapshots(world, job):
     with open(os.path.join(run_dir, "logs", "learner-0.log"), encoding="utf-8") as file:
         said = file.read().count("no checkpoint: ")
     check(1 <= said <= 3, f"said {said} times of {failure['failures']}")
-    os.unlink(folder)
-    os.rename(folder + ".away", folder)
-    wait_for(lambda: world.status(run_dir)["snapshot_failure"] is None, "a snapshot again")
+    with s_standing_still(learner):
+        os.unlink(folder)
+        os.rename(folder + ".away", folder)
+    wait_for(lambda: world.look(run_dir, process)["snapshot_failure"] is None, "a snapshot again")
     check("no snapshot could be made" not in world.tutti("status", run_dir).stdout, "tutti status still says it")
     world.stop(process, run_dir)
 

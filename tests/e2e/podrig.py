@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 
-from rig import Failed, SOURCE, TUTTI, check, equal, wait_for
+from rig import DEADLINE, Failed, SOURCE, TUTTI, check, equal, wait_for
 
 NAMESPACE = "default"
 PORTS = {"coordinator": 22273, "collector": 22270, "learner": 22271, "aggregator": 22272}
@@ -155,13 +155,13 @@ class Pod:
         self.process.wait()
         return self
 
-    def wait(self, deadline=60):
+    def wait(self, deadline=DEADLINE):
         try:
             return self.process.wait(timeout=deadline)
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{self.name} did not end within {deadline} s") from late
 
-    def stop(self, deadline=30):
+    def stop(self, deadline=DEADLINE):
         """SIGTERM and the grace period; its exit code. The service goes with the pod."""
         self.send_signal(signal.SIGTERM)
         code = self.wait(deadline)

@@ -89,7 +89,7 @@ def test_a_learner_and_a_collector_join(world):
 def test_the_line_to_the_coordinator(world):
     """A collector that nobody hears loses its envs after a lease, and has some again when it is heard; it ends when told to."""
     config = world.config()
-    sets = ["net.lease_ms=1000", "net.beat_ms=100"]
+    sets = ["net.lease_ms=1000", "net.beat_ms=100", "checkpoint.every_s=0.1"]
     process, run_dir = world.start_run(config, *sets, "coordinator.listen=tcp://127.0.0.1:0", ENDLESS, seed=3)
     world.await_steps(run_dir, 1, process)
     line = Line(s_endpoint(world, run_dir))
@@ -99,8 +99,8 @@ def test_the_line_to_the_coordinator(world):
         line.mode = mode
         wait_for(lambda: s_ready(world, run_dir, "collector") == 1, f"a roster without the one whose line is {mode}")
         status = world.await_steps(run_dir, 1, process)
-        world.await_steps(run_dir, status["env_steps"] + steps(5_000), process)
-        line.mode = "whole"
+        world.await_steps(run_dir, status["env_steps"] + BATCH, process)
+        line.mode = "whole"  # soon: after ten leases it would give up
         wait_for(lambda: s_ready(world, run_dir, "collector") == 2, f"the one whose line was {mode}")
         equal(role.poll(), None, "its exit code meanwhile")
         status = world.await_steps(run_dir, 1, process)

@@ -66,6 +66,9 @@ stop:
 BATCH = 8 * 32  # env steps
 # For a run that is to be disturbed: however late the test looks, it has not ended yet. World.stop ends it.
 ENDLESS = "stop.env_steps=1000M"
+# For a run in which nobody is killed or scaled: a machine that stands still for a while takes nobody out of the roster. Not for others:
+# half a lease is also after how long a learner is sent again what it lacks.
+PATIENT = "net.lease_ms=60000"
 
 
 class Failed(Exception):
@@ -243,6 +246,13 @@ class World:
         """`tutti status`, None when the run does not answer."""
         done = self.tutti("status", run_dir, "--output", "json")
         return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def look(self, run_dir, process=None):
+        """`tutti status` of a run that is there, however long it takes to answer."""
+        def answer():
+            check(process is None or process.poll() is None, "the run ended")
+            return self.status(run_dir)
+        return wait_for(answer, f"an answer of {run_dir}")
 
     def await_ready(self, run_dir, members=2):
         """So many collectors and learners are in the roster again: from then on the run can end with its weights."""

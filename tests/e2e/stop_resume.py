@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, SANITIZED, check, equal, main, newest_update, steps, wait_for
+from rig import BATCH, ENDLESS, SANITIZED, Failed, check, equal, main, newest_update, steps, wait_for
 
 MORE = steps(40_000)  # after resume
 
@@ -97,22 +97,31 @@ def s_arrays(run_dir):
     return {name: data[size + about["data_offsets"][0]:size + about["data_offsets"][1]] for name, about in header.items()}
 
 
+def s_stopped_in_an_update(world, config, sets, batch):
+    """(summary, run directory) of a run that was stopped in its second update or a later one. Asked between two it gives none up: once more."""
+    for number in range(5):
+        process, run_dir = world.start_run(config, *sets, ENDLESS, name=f"asked-{number}", seed=12)
+        world.await_steps(run_dir, batch, process)
+        stopped = world.stop(process, run_dir)
+        equal(stopped["env_steps"], stopped["updates"] * batch, "env steps")
+        with open(os.path.join(run_dir, "logs", "learner-0.log"), encoding="utf-8") as file:
+            said = re.search(r"update (\d+) is given up after (\d+) of (\d+) steps: tutti stop", file.read())
+        if said:
+            check(int(said.group(2)) < int(said.group(3)), f"given up when it was over: {said[0]}")
+            equal(stopped["updates"], int(said.group(1)), "updates")
+            return stopped, run_dir
+    raise Failed("no update was given up")
+
+
 def test_an_update_that_lasts(world):
     """Who asks for the end need not wait for it: the run ends as it would have before that began, with a whole snapshot."""
     batch = 8 * 240
     config = world.config()
     sets = ("num_steps=240", f"algorithm.epochs={50 if SANITIZED else 1000}", "normalize.obs=true")
-    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=12)
-    world.await_steps(run_dir, batch, process)
-    stopped = world.stop(process, run_dir)
-    with open(os.path.join(run_dir, "logs", "learner-0.log"), encoding="utf-8") as file:
-        said = re.search(r"update (\d+) is given up after (\d+) of (\d+) steps: tutti stop", file.read())
-    check(said and int(said.group(2)) < int(said.group(3)), "no update was given up")
-    equal(stopped["updates"], int(said.group(1)), "updates")
+    stopped, run_dir = s_stopped_in_an_update(world, config, sets, batch)
     if stopped["updates"] != 1:  # the machine stood still for a while
         return
     whole = world.train(config, *sets, f"stop.env_steps={2 * batch}", seed=12)
-    equal(stopped["env_steps"], batch, "env steps")
     for key in ("weights_sha256", "updates"):
         equal(stopped[key], whole[key], key)
     equal([stopped["transitions"][key] for key in ("trained", "duplicated", "lost")], [batch, 0, 0], "transitions")

@@ -78,7 +78,7 @@ def s_see_warming(world, run_dir, learners):
 
 
 def s_finish(world, config, process, run_dir, *sets, what):
-    status = world.status(run_dir)
+    status = world.look(run_dir, process)
     world.await_steps(run_dir, status["env_steps"] + 1024, process)
     summary = world.stop(process, run_dir)
     world.check_same(summary, config, "lag=1", *sets, seed=3, what=what)
@@ -94,7 +94,7 @@ def test_scaled(world):
     for learners in (2, 1, 3):
         world.tutti("scale", run_dir, f"learner={learners}")
         s_ready(world, run_dir, learners)
-        status = world.status(run_dir)
+        status = world.look(run_dir, process)
         world.await_steps(run_dir, status["env_steps"] + 1024, process)
     s_finish(world, config, process, run_dir, what="after scaling 1, 2, 1, 3")
 
@@ -104,6 +104,7 @@ def s_killed(world, victim, learners, env=None):
     sets = [f"learner.replicas={learners}"]
     config, process, run_dir = s_start(world, *sets, env=env)
     world.await_steps(run_dir, FULL, process)
+    wait_for(lambda: len([member for member in s_learners(world, run_dir) if member.get("holds")]) == learners, "learners with weights")
     warming = s_see_warming(world, run_dir, learners)
     index = victim(warming)
     pid = world.replica("learner", index)
@@ -134,10 +135,10 @@ def test_all_that_hold_it_die(world):
 def s_scale_away(world, run_dir):
     """Generations that came of it: none, unless the joiner was warm before it could be told to go."""
     s_see_warming(world, run_dir, 1)
-    generation = world.status(run_dir)["generation"]
+    generation = world.look(run_dir)["generation"]
     world.tutti("scale", run_dir, "learner=1")
     wait_for(lambda: len(s_learners(world, run_dir)) == 1, "the end of learner/1")
-    return world.status(run_dir)["generation"] - generation
+    return world.look(run_dir)["generation"] - generation
 
 
 def test_the_joiner_is_scaled_away(world):
