@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from cluster import check
+from cluster import check, wait_for
 
 K8S = os.path.join(os.environ["TT_SOURCE_DIR"], "k8s")
 
@@ -20,13 +20,14 @@ def _service_monitors(k8s):
 
 
 def _page(k8s, space, monitor):
-    """Of the one Service that it finds, at the port that it names."""
+    """Of the one Service that it finds, at the port that it names; who is behind it the API server may hear a moment later."""
     wanted = ",".join(f"{key}={value}" for key, value in monitor["selector"]["matchLabels"].items())
     (service,) = k8s.get(f"/api/v1/namespaces/{space}/services?labelSelector={wanted}")["items"]
     (port,) = service["spec"]["ports"]
     (endpoint,) = monitor["endpoints"]
     check((endpoint["port"], endpoint["path"]) == (port["name"], "/metrics"), endpoint)
-    return k8s.api("GET", f"/api/v1/namespaces/{space}/services/{service['metadata']['name']}:{port['name']}/proxy/metrics")
+    path = f"/api/v1/namespaces/{space}/services/{service['metadata']['name']}:{port['name']}/proxy/metrics"
+    return wait_for(lambda: k8s.api("GET", path), f"an answer of {path}")
 
 
 def check_folder(k8s, folder, space, least):

@@ -60,10 +60,10 @@ def await_job(k8s, name):
 
 
 def summary_of(k8s, pod):
-    """The line of JSON that a coordinator ends with: on stdout, and the runtime puts the log's last lines, on stderr, where they come."""
-    text = k8s.kubectl("logs", pod).stdout
-    found = [line for line in text.splitlines() if line.startswith("{")]
-    check(len(found) == 1, f"{len(found)} summaries: {text[-3000:]}")
+    """The line of JSON that a coordinator ends with: on stdout, and the runtime puts the log's last lines, on stderr, where they come,
+    perhaps a moment later."""
+    found = wait_for(lambda: [line for line in k8s.logs(pod).splitlines() if line.startswith("{")], lambda: f"a summary: {k8s.logs(pod)[-3000:]}")
+    check(len(found) == 1, f"{len(found)} summaries: {found}")
     summary = json.loads(found[0])
     check(summary["status"] == "succeeded" and summary["return_mean"] >= 475, found[0])
     return summary
@@ -80,9 +80,9 @@ def test_install(k8s):
 
 def test_a_job_succeeds(k8s):
     """Its coordinator asks the replicas API through the Service, by the address that its environment has: once that leads to an
-    operator, which takes the node a moment after those are ready."""
-    k8s.apply(job("first", 'until wget -q -O /dev/null "$KUBERNETES_SERVER_URL/healthz"; do sleep 0.2; done; wget -q -O- "$KUBERNETES_SERVER_URL/v1alpha1/replicas'
-                           '?namespace=$KUBERNETES_POD_NAMESPACE&coordinator=$KUBERNETES_POD_NAME"'))
+    operator, which takes the node a moment after those are ready, and which knows the pod's own address."""
+    k8s.apply(job("first", 'until wget -q -O- "$KUBERNETES_SERVER_URL/v1alpha1/replicas?namespace=$KUBERNETES_POD_NAMESPACE&coordinator='
+                           '$KUBERNETES_POD_NAME"; do sleep 0.2; done'))
     await_job(k8s, "first")
     answer = json.loads(k8s.kubectl("logs", "first-coordinator").stdout)
     check(answer["success"] and answer["data"] == {"namespace": "default", "coordinator": "first-coordinator", "collectors": [],

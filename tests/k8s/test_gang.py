@@ -104,6 +104,13 @@ def s_check_pods(which, pods, job, scheduler):
         check(pod["spec"]["schedulerName"] == ("mine" if component == "ps" else scheduler), f"{name}: {pod['spec']['schedulerName']}")
 
 
+def s_await_another(k8s, job, pod):
+    """In the place of this one."""
+    old = pod["metadata"]
+    wait_for(lambda: tf.s_pods(k8s, job).get(old["name"], {}).get("metadata", {}).get("uid") not in (None, old["uid"]),
+             f"another {old['name']}", DEADLINE)
+
+
 def s_tfjob_with(k8s, which, gang, scheduler, policy, more):
     """From the group, which comes before its pods, to the end, after which there is none."""
     s_serve(k8s, which)
@@ -120,8 +127,7 @@ def s_tfjob_with(k8s, which, gang, scheduler, policy, more):
         tf.s_run(k8s, job)
         tf.s_await(k8s, job, "Running")
         k8s.kubectl("delete", "pod", f"{job}-worker-1", "--wait=false")
-        wait_for(lambda: tf.s_pods(k8s, job).get(f"{job}-worker-1", {}).get("metadata", {}).get("uid") not in
-                 (None, pods[f"{job}-worker-1"]["metadata"]["uid"]), "another worker 1", DEADLINE)
+        s_await_another(k8s, job, pods[f"{job}-worker-1"])
         check(s_number(k8s, k8s.get(s_groups(which, job))) == s_number(k8s, group), "the group was written again")
         # a higher number, a lower one
         for count, cpu in ((3, "6500m"), (1, "2500m")):
@@ -201,9 +207,10 @@ def test_a_cluster_without_pod_groups(k8s):
     with s_operator(k8s, "scheduler-plugins"):
         tf.s_start(k8s, "plain", {"Worker": tf.s_replicas(2, "ExitCode")}, "worker-0", "worker-1")
         wait_for(lambda: s_told(k8s, "plain", "NoPodGroups"), "the event", DEADLINE)
+        failed = tf.s_pods(k8s, "plain")["plain-worker-1"]
         tf.s_move(k8s, "plain-worker-1", "Failed", 137)
         wait_for(lambda: tf.s_status(k8s, "plain").get("restarts") == 1, "a restart", DEADLINE)
-        tf.s_await_pods(k8s, "plain", "worker-0", "worker-1")
+        s_await_another(k8s, "plain", failed)
         check(sum(event.get("count", 1) for event in s_told(k8s, "plain", "NoPodGroups")) == 1, "said once")
     s_serve(k8s, PLUGINS)
     with s_operator(k8s, "scheduler-plugins"):

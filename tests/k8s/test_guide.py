@@ -101,9 +101,11 @@ def test_a_long_job_is_scaled_and_its_weights_fetched(k8s):
             type_in(k8s, command)
             if "--replicas=4" in command:
                 wait_for(lambda: "4 collectors" in log(), "four collectors", PATIENCE)
-        for command in commands(blocks("On a cluster", "scale.md")[0]):
-            said = type_in(k8s, command)
-        check(len(re.findall(r"^ +learner/\d+ ", said, re.M)) >= 2, f"two learners: {said}")
+        *typed, look = commands(blocks("On a cluster", "scale.md")[0])
+        for command in typed:
+            type_in(k8s, command)
+        learners = lambda: set(re.findall(r"^ +(learner/\d+) ", type_in(k8s, look), re.M))  # each stands in two tables
+        wait_for(lambda: len(learners()) >= 2, lambda: f"two learners: {learners()}", PATIENCE)
         refused = k8s.kubectl("patch", "dijob", "cartpole", "--type=merge", "-p", '{"spec": {"learner": {"replicas": 3}}}', check=False)
         check("spec.learner.replicas: Forbidden: expected at most maxReplicas" in refused.stderr, refused)
     # beyond the 150k steps at which the config's own schedule ends, the weights still change

@@ -292,8 +292,8 @@ def test_install_and_a_job(k8s):
     check("looks after the DIJobs of all namespaces" in told and page()[0][1] in told, f"Helm says what comes next: {told}")
     k8s.await_kind("dijob")
     check(release(k8s) == ("tutti", "1", "deployed"), release(k8s))
-    deployment = k8s.get(DEPLOYMENT)
-    check(deployment["status"]["readyReplicas"] == 2, deployment["status"])
+    status = lambda: k8s.get(DEPLOYMENT)["status"]  # Helm has waited for its ReplicaSet
+    wait_for(lambda: status().get("readyReplicas") == 2, lambda: f"two operators: {status()}")
     check(k8s.get("/api/v1/namespaces/di-system")["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted", "the standard")
     run_job(k8s, "first")
 

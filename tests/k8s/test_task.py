@@ -123,7 +123,8 @@ def test_killed(place):
     engine = place.engine("--cpu", "3")
     wait_for(lambda: len([i for i in range(4) if place.read(name("second"), f"job_configId_{i}", "out")]) == 3, "three pods that run")
     before = {item["metadata"]["uid"] for item in place.k8s.get(JOBS)["items"]}
-    for pid in [engine.pid, *map(int, subprocess.run(["pgrep", "-P", str(engine.pid)], capture_output=True, text=True, check=False).stdout.split())]:
+    # Its guard last: who has lost it ends by itself; the guard's process id stays its own until it is waited for.
+    for pid in [*map(int, subprocess.run(["pgrep", "-P", str(engine.pid)], capture_output=True, text=True, check=False).stdout.split()), engine.pid]:
         os.kill(pid, signal.SIGKILL)
     engine.wait()
     check(sorted(place.states("second")) == ["assigned", "running", "running", "running"], f"without an engine: {place.jobs('second')}")

@@ -28,8 +28,9 @@ case "$*" in
 *"module config"*) echo compiled >qbert_dqn_k8s.py.pkl ;;
 *"module coordinator"*)
     echo "collectors and learners wanted"
-    curl -s -X POST -d '{"namespace": "'$KUBERNETES_POD_NAMESPACE'", "coordinator": "'$KUBERNETES_POD_NAME'",
+    until curl -s -f -X POST -d '{"namespace": "'$KUBERNETES_POD_NAMESPACE'", "coordinator": "'$KUBERNETES_POD_NAME'",
         "collectors": {"replicas": 2}, "learners": {"replicas": 1, "gpus": "0"}}' $KUBERNETES_SERVER_URL/v1alpha1/replicas
+    do sleep 0.2; done # denied while the operator does not know its pod's address
     echo
     until [ -e /ding/converged ]; do sleep 0.1; done
     echo "[DI-engine dist pipeline]Your RL agent is converged" ;;
@@ -122,6 +123,12 @@ def s_running(k8s, count):
     wait_for(look, f"{count} running pods")
 
 
+def s_await_counts(k8s, collectors, learners):
+    """In the job's status, which follows its pods."""
+    counts = lambda: [k8s.get(f"{JOBS}/qbert-dqn")["status"].get(f"{role}Replicas") for role in ("collector", "learner")]
+    wait_for(lambda: counts() == [collectors, learners], lambda: f"{collectors} collectors and {learners} learners: {counts()}")
+
+
 def s_phase(k8s, phase):
     wait_for(lambda: k8s.get(f"{JOBS}/qbert-dqn").get("status", {}).get("phase") == phase, f"phase {phase}")
 
@@ -196,6 +203,7 @@ def test_scale(k8s):
     type_in(k8s, "kubectl patch dijob qbert-dqn --type=merge -p '{\"spec\": {\"learner\": {\"replicas\": 2}}}'")
     s_running(k8s, 7)
     check(len(s_pods(k8s, "learner")) == 2, "two learners")
+    s_await_counts(k8s, 4, 2)
     type_in(k8s, "kubectl get dijob qbert-dqn -o wide")
     type_in(k8s, "kubectl scale dijob/qbert-dqn --replicas=1")
     wait_for(lambda: len(s_pods(k8s, "collector")) == 1, "one collector")
@@ -210,6 +218,7 @@ def test_end(k8s):
     wait_for(lambda: not s_services(k8s), "the services to go")
     counted = lambda: k8s.get(f"{JOBS}/qbert-dqn")["status"]["replicaStatus"]
     wait_for(lambda: not any(one.get("active") for one in counted().values()), lambda: f"nobody to be active: {counted()}")
+    s_await_counts(k8s, 0, 0)
     check(re.search(r"^qbert-dqn +Succeeded +\d+", type_in(k8s, "kubectl get dijob"), re.M), "succeeded")
     text = type_in(k8s, "kubectl describe dijob qbert-dqn | sed -n '/^Status:/,$p'")
     check(re.search(r"Coordinator:\n +Succeeded: +1", text) and "DIJobSucceeded" in text, "counters and event")

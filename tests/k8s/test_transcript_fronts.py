@@ -26,6 +26,7 @@ PODS = "/api/v1/namespaces/default/pods"
 TFJOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
 MEMBERS = "/api/v1/namespaces/elasticdl/pods?labelSelector=tutti-elasticdl"
 SERVICES = "/api/v1/namespaces/elasticdl/services?labelSelector=tutti-elasticdl"
+SETS = "/apis/apps/v1/namespaces/elasticdl/statefulsets"
 IMAGE = "registry.example/tutti:0.1.0"
 MNIST = "registry.example/mnist:1"
 VOLUME = "/mnt/cluster-volume/me"
@@ -43,7 +44,10 @@ s_tfjob = Transcript("transcript-tfjob.md", "A session with TFJobs", HEAD.format
 Nothing is trained here: the first sample needs no TensorFlow, and for the second an image of another program has TensorFlow's name.
 TensorFlow itself is run in pods by `tests/k8s/test_tfjob_pods.py`, and on one machine by `tests/local/by_tensorflow.py`.""", [
     (r"-(master|worker|ps)-[a-z0-9]{4}-(\d)\b", r"-\1-ID-\2"),  # and whether the second worker has ended when the first does:
-    (r"( Worker:\n +Succeeded: +)[12]$", r"\1N"), (r"^  Normal .* Delete pod: tf-config-worker-1\n", "")])
+    (r"( Worker:\n +Succeeded: +)[12]$", r"\1N"), (r"^  Normal .* Delete pod: tf-config-worker-1\n", ""),
+    # and whether the kubelet has said by then that the parameter server runs, or that the first worker did, which prints a line and ends:
+    (r"( PS:\n) +Succeeded: +1\n", r"\1"), (r"^  Normal +TFJobRunning .*\n", ""),
+    (r"^ +Last Transition Time: .*\n +Last Update Time: .*\n +Message: +TFJob \S+ is running\.\n(?: .*\n){2} +Type: +Running\n", "")])
 s_elasticdl = Transcript("transcript-elasticdl.md", "A session with ElasticDL's tasks on a cluster",
                          HEAD.format(page="elasticdl.md", anchor="on-a-cluster") + """
 The image has a Python and the program of [the first task](elasticdl.md#a-first-task). TensorFlow itself is run in pods by
@@ -151,9 +155,11 @@ def test_tfjob_leaves_nothing(k8s):
 # --- ElasticDL's tasks
 
 def s_ended(k8s, name):
-    """Neither pods nor Services of a task are left."""
+    """Neither pods nor Services of a task are left, and its sets count no pod any more."""
+    of = lambda path: [one for one in k8s.get(path)["items"] if one["metadata"]["name"].startswith(name)]
     for path in (MEMBERS, SERVICES):
-        wait_for(lambda path=path: not [one for one in k8s.get(path)["items"] if one["metadata"]["name"].startswith(name)], f"{name} to leave nothing")
+        wait_for(lambda path=path: not of(path), f"{name} to leave nothing")
+    wait_for(lambda: not any(one["status"].get("readyReplicas") for one in of(SETS)), f"the sets of {name} to count none")
 
 
 def test_elasticdl(k8s):
@@ -167,7 +173,7 @@ def test_elasticdl(k8s):
     prompt.follow(install, ("kubectl apply -k k8s/samples/elasticdl", r"^deployment\.apps/tutti-master created$"), ("kubectl -n elasticdl set image", "updated$"),
                   ("kubectl -n elasticdl rollout status", r"successfully rolled out$"))
     tunnel = Terminal(prompt, forward[0])
-    tunnel.until("7897 -> 7897")
+    tunnel.until("[::1]:7897 -> 7897")  # the last of its lines
     s_elasticdl.say("The tunnel, in a terminal of its own, to be ended with Ctrl-C:")
     tunnel.write()
     s_elasticdl.say("## A task")
@@ -228,6 +234,7 @@ def test_tasks(k8s):
     engine = Terminal(prompt, run)
     engine.until("does not begin")
     wait_for(lambda: len(k8s.get(PODS)["items"]) == 5, "a pod for each of five jobs")
+    wait_for(lambda: all("startTime" in job["status"] for job in k8s.get(JOBS)["items"]), "their Jobs to say since when they run")
     s_tasks.say("`tutti task run` has been started in a terminal of its own, and waits:")
     prompt.follow([look, "kubectl get jobs,pods", f"kubectl uncordon {node}"], ("tutti task list", rf" {re.escape(task)} +0 +5 +0 +0 +0 +testing$"),
                   ("kubectl", r"(?:^pod/\S+ +0/1 +Pending .*\n){5}"), ("kubectl", f"^node/{node} uncordoned$"))
