@@ -229,11 +229,14 @@ static void test_a_pod_that_cannot_be_built_is_no_work_for_ever(void **state)
     assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator",
         "{'status':{'phase':'Running','containerStatuses':[{'name':'di-container','state':{'running':{}}}]}}", NULL));
     bench_until(bench, s_is_refused, bench->op);
-    bench_until(bench, s_rests, bench->op);
-    const uint64_t rounds = bench->op->counters.rounds;
-    for (int i = 0; i < 20; i++) /* a loop that has work does not wait */
-        assert_ok(tt_reactor_poll(bench->op->loop, 20));
-    assert_int_equal(bench->op->counters.rounds, rounds);
+    uint64_t rounds = UINT64_MAX; /* a few more, as the watch comes to tell of what was written */
+    for (int looks = 0; rounds != bench->op->counters.rounds; looks++) {
+        assert_true(looks < 10);
+        bench_until(bench, s_rests, bench->op);
+        rounds = bench->op->counters.rounds;
+        for (int i = 0; i < 20; i++) /* a loop that has work does not wait */
+            assert_ok(tt_reactor_poll(bench->op->loop, 20));
+    }
     assert_non_null(strstr(s_job(bench->op)->status, "an aggregator is made of"));
 }
 
