@@ -4,7 +4,7 @@
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
 
 
 def s_counts(world, run_dir):
@@ -55,6 +55,20 @@ def test_lag_1(world):
     s_scaled(world, 1)
 
 
+def test_nothing_waits_for_a_lease(world):
+    """What anyone lacks after a roster it gets because that is known, not because nothing was heard of it for a while: here none is over."""
+    config = world.config()
+    sets = ("collector.replicas=2", "learner.replicas=2", "net.lease_ms=600000", "net.stall_s=7200")
+    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=3)
+    world.await_steps(run_dir, 1, process)
+    for collectors, learners in ((4, 2), (1, 4), (3, 4), (2, 3), (4, 3), (1, 2), (2, 4), (3, 2)):
+        s_scale(world, run_dir, collector=collectors, learner=learners)
+        status = world.await_steps(run_dir, 1, process)
+        world.await_steps(run_dir, status["env_steps"] + 4 * BATCH, process)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, seed=3, what="of a run that was scaled eight times")
+
+
 def test_limits(world):
     """Collectors from 1 to num_envs, learners from 1 to shards; a refusal changes nothing."""
     process, run_dir = world.start_run(world.config(), "stop.env_steps=100M")
@@ -70,4 +84,4 @@ def test_limits(world):
     world.finish(process)
 
 
-main(test_lag_0, test_lag_1, test_limits)
+main(test_lag_0, test_lag_1, test_nothing_waits_for_a_lease, test_limits)
