@@ -248,10 +248,11 @@ class World:
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def look(self, run_dir, process=None):
-        """`tutti status` of a run that is there, however long it takes to answer."""
+        """What the coordinator of a run says of it, however long it takes to begin or to answer."""
         def answer():
             check(process is None or process.poll() is None, "the run ended")
-            return self.status(run_dir)
+            status = self.status(run_dir)
+            return status if status and "members" in status else None
         return wait_for(answer, f"an answer of {run_dir}")
 
     def await_ready(self, run_dir, members=2):
