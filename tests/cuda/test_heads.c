@@ -48,39 +48,66 @@ static void s_forget(both_t *both)
     free(both->columns);
 }
 
-/* ---- dueling -------------------------------------------------------------------------------------------------------- */
+/* ---- forward -------------------------------------------------------------------------------------------------------- */
 
-static void s_cpu_dueling(const card_blocks_t *blocks, const both_t *value, const both_t *advantage, float *q)
+/*  Values q [rows][outs] of a head, and of another one where there are two; as the CPU has them of a block of columns, or on
+ *  the card: of rows, or of columns where slot says which. */
+typedef struct {
+    size_t rows, outs, n;
+    const uint32_t *slot;
+    const float *head, *value;
+    float *q;
+} values_t;
+
+typedef void values_fn(const values_t *values);
+
+static void s_forward(const char *what, values_fn *cpu, values_fn *card, const card_run_t *run,
+    const card_blocks_t *blocks, const both_t *head, const both_t *value, size_t outs, size_t n)
 {
+    const size_t count = run->rows * outs, all = blocks->blocks * outs * TT_BLOCK;
+    float *columns = tt_array0(all + 1, sizeof *columns), *q = card_room(count), *there = card_room(all);
     for (size_t b = 0; b < blocks->blocks; b++)
-        cpu_dueling_forward(value->columns + b * value->outs * TT_BLOCK,
-            advantage->columns + b * advantage->outs * TT_BLOCK, advantage->outs, value->outs,
-            q + b * advantage->outs * TT_BLOCK);
-}
-
-static void s_forward(const card_run_t *run, const card_blocks_t *blocks, const both_t *value, const both_t *advantage)
-{
-    const size_t outs = advantage->outs, count = run->rows * outs, all = blocks->blocks * outs * TT_BLOCK;
-    float *columns = tt_array0(all + 1, sizeof *columns);
-    s_cpu_dueling(blocks, value, advantage, columns);
-    float *rows = s_rows(blocks, run->rows, outs, columns), *q = card_room(count);
-    cuda_dueling_t job = {.rows = run->rows, .outs = (uint32_t)outs, .n = (uint32_t)value->outs, .q = q};
-    job.value = card_put(value->rows, run->rows * value->outs);
-    job.advantage = card_put(advantage->rows, count);
-    cuda_dueling(card_stream(), &job);
-    card_assert(rows, q, count, "dueling");
-    float *there = card_room(all);
-    job.slot = blocks->there.slot;
-    job.value = card_put(value->columns, blocks->blocks * value->outs * TT_BLOCK);
-    job.advantage = card_put(advantage->columns, all);
-    job.q = there;
-    cuda_dueling(card_stream(), &job);
+        cpu(&(values_t){.rows = TT_BLOCK,
+            .outs = outs,
+            .n = n,
+            .head = head->columns + b * head->outs * TT_BLOCK,
+            .value = value ? value->columns + b * value->outs * TT_BLOCK : NULL,
+            .q = columns + b * outs * TT_BLOCK});
+    float *rows = s_rows(blocks, run->rows, outs, columns);
+    values_t values = {.rows = run->rows, .outs = outs, .n = n, .q = q};
+    values.head = card_put(head->rows, run->rows * head->outs);
+    values.value = value ? card_put(value->rows, run->rows * value->outs) : NULL;
+    card(&values);
+    card_assert(rows, q, count, what);
+    values.slot = blocks->there.slot;
+    values.head = card_put(head->columns, blocks->blocks * head->outs * TT_BLOCK);
+    values.value = value ? card_put(value->columns, blocks->blocks * value->outs * TT_BLOCK) : NULL;
+    values.q = there;
+    card(&values);
     float *got = card_get(there, all), *of = s_rows(blocks, run->rows, outs, got);
-    ops_assert_same(rows, of, count, "the card", "dueling, in columns");
+    ops_assert_same(rows, of, count, "the card, in columns", what);
     free(columns);
     free(rows);
     free(got);
     free(of);
+}
+
+/* ---- dueling -------------------------------------------------------------------------------------------------------- */
+
+static void s_cpu_dueling(const values_t *of)
+{
+    cpu_dueling_forward(of->value, of->head, of->outs, of->n, of->q);
+}
+
+static void s_card_dueling(const values_t *of)
+{
+    cuda_dueling(card_stream(), &(cuda_dueling_t){.rows = of->rows,
+                                    .outs = (uint32_t)of->outs,
+                                    .n = (uint32_t)of->n,
+                                    .slot = of->slot,
+                                    .value = of->value,
+                                    .advantage = of->head,
+                                    .q = of->q});
 }
 
 static void s_back(const card_run_t *run, const card_blocks_t *blocks, const both_t *d_q, size_t n)
@@ -109,7 +136,7 @@ static void s_dueling(uint32_t seed)
     const size_t n = seed % 2 ? 1 : ops_pick(seed, 1, 2, 5), outs = n * ops_pick(seed, 0, 1, 9);
     both_t value = s_both(&run, &blocks, seed, 0, n), advantage = s_both(&run, &blocks, seed, 1, outs);
     both_t d_q = s_both(&run, &blocks, seed, 2, outs);
-    s_forward(&run, &blocks, &value, &advantage);
+    s_forward("dueling", s_cpu_dueling, s_card_dueling, &run, &blocks, &advantage, &value, advantage.outs, value.outs);
     s_back(&run, &blocks, &d_q, n);
     s_forget(&value);
     s_forget(&advantage);
@@ -126,24 +153,14 @@ static void test_dueling(void **state)
 
 /* ---- means ---------------------------------------------------------------------------------------------------------- */
 
-static void s_mean_forward(const card_run_t *run, const card_blocks_t *blocks, const both_t *head, size_t outs)
+static void s_cpu_mean(const values_t *of)
 {
-    const size_t n = head->outs / outs, count = run->rows * outs, all = blocks->blocks * outs * TT_BLOCK;
-    float *columns = tt_array0(all + 1, sizeof *columns);
-    for (size_t b = 0; b < blocks->blocks; b++)
-        cpu_mean_forward(head->columns + b * head->outs * TT_BLOCK, outs, n, columns + b * outs * TT_BLOCK);
-    float *rows = s_rows(blocks, run->rows, outs, columns), *q = card_room(count), *there = card_room(all);
-    cuda_mean(
-        card_stream(), run->rows, NULL, (uint32_t)outs, (uint32_t)n, card_put(head->rows, run->rows * head->outs), q);
-    card_assert(rows, q, count, "means");
-    cuda_mean(card_stream(), run->rows, blocks->there.slot, (uint32_t)outs, (uint32_t)n,
-        card_put(head->columns, n * all), there);
-    float *got = card_get(there, all), *of = s_rows(blocks, run->rows, outs, got);
-    ops_assert_same(rows, of, count, "the card", "means, in columns");
-    free(columns);
-    free(rows);
-    free(got);
-    free(of);
+    cpu_mean_forward(of->head, of->outs, of->n, of->q);
+}
+
+static void s_card_mean(const values_t *of)
+{
+    cuda_mean(card_stream(), of->rows, of->slot, (uint32_t)of->outs, (uint32_t)of->n, of->head, of->q);
 }
 
 static void s_mean_back(const card_run_t *run, const card_blocks_t *blocks, const both_t *d_q, size_t n)
@@ -165,7 +182,7 @@ static void s_means(uint32_t seed)
     card_blocks_t blocks = card_blocks(&run);
     const size_t outs = ops_pick(seed, 0, 1, 5), n = ops_pick(seed, 1, 1, 7);
     both_t head = s_both(&run, &blocks, seed, 0, outs * n), d_q = s_both(&run, &blocks, seed, 1, outs);
-    s_mean_forward(&run, &blocks, &head, outs);
+    s_forward("means", s_cpu_mean, s_card_mean, &run, &blocks, &head, NULL, outs, n);
     s_mean_back(&run, &blocks, &d_q, n);
     s_forget(&head);
     s_forget(&d_q);
@@ -181,33 +198,32 @@ static void test_means(void **state)
 
 /* ---- atoms ---------------------------------------------------------------------------------------------------------- */
 
+static const float s_low = -1.5f, s_high = 7.25f;
+
+static void s_cpu_atoms(const values_t *of)
+{
+    cpu_atoms_forward(of->head, of->outs, of->n, s_low, s_high, of->q);
+}
+
+static void s_card_atoms(const values_t *of)
+{
+    cuda_atoms(card_stream(), &(cuda_atoms_t){.rows = of->rows,
+                                  .outs = (uint32_t)of->outs,
+                                  .n = (uint32_t)of->n,
+                                  .slot = of->slot,
+                                  .low = s_low,
+                                  .high = s_high,
+                                  .head = of->head,
+                                  .q = of->q});
+}
+
 static void s_atoms(uint32_t seed)
 {
     card_run_t run = card_run(seed, 1);
     card_blocks_t blocks = card_blocks(&run);
-    const size_t outs = ops_pick(seed, 0, 1, 5), n = ops_pick(seed, 1, 2, 53), count = run.rows * outs;
-    const size_t all = blocks.blocks * outs * TT_BLOCK;
+    const size_t outs = ops_pick(seed, 0, 1, 5), n = ops_pick(seed, 1, 2, 53);
     both_t head = s_both(&run, &blocks, seed, 0, outs * n);
-    float *columns = tt_array0(all + 1, sizeof *columns);
-    for (size_t b = 0; b < blocks.blocks; b++)
-        cpu_atoms_forward(
-            head.columns + b * head.outs * TT_BLOCK, outs, n, -1.5f, 7.25f, columns + b * outs * TT_BLOCK);
-    float *rows = s_rows(&blocks, run.rows, outs, columns), *q = card_room(count), *there = card_room(all);
-    cuda_atoms_t job = {
-        .rows = run.rows, .outs = (uint32_t)outs, .n = (uint32_t)n, .low = -1.5f, .high = 7.25f, .q = q};
-    job.head = card_put(head.rows, run.rows * head.outs);
-    cuda_atoms(card_stream(), &job);
-    card_assert(rows, q, count, "atoms");
-    job.slot = blocks.there.slot;
-    job.head = card_put(head.columns, n * all);
-    job.q = there;
-    cuda_atoms(card_stream(), &job);
-    float *got = card_get(there, all), *of = s_rows(&blocks, run.rows, outs, got);
-    ops_assert_same(rows, of, count, "the card", "atoms, in columns");
-    free(columns);
-    free(rows);
-    free(got);
-    free(of);
+    s_forward("atoms", s_cpu_atoms, s_card_atoms, &run, &blocks, &head, NULL, outs, n);
     s_forget(&head);
     card_blocks_free(&blocks);
     card_run_free(&run);
