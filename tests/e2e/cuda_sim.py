@@ -204,9 +204,9 @@ def s_collector_by_hand(world, wish, **env):
 
 def test_a_collector_on_a_card_beside_the_cpu(world):
     process, run_dir, other = s_collector_by_hand(world, CARD)
-    wait_for(lambda: len([m for m in world.status(run_dir)["members"] if m["role"] == "collector" and m.get("env_count")]) == 2,
-             lambda: f"two collectors that play: {world.status(run_dir)['members']}")
-    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
+    wait_for(lambda: len([m for m in world.look(run_dir)["members"] if m["role"] == "collector" and m.get("env_count")]) == 2,
+             lambda: f"two collectors that play: {world.look(run_dir)['members']}")
+    world.await_steps(run_dir, world.look(run_dir)["env_steps"] + 20 * BATCH, process)
     s_check_without(world, process, run_dir, "played on a CPU and a card")
     code, _, log = world.finish(other)
     equal(code, 0, f"its exit code; {log[-2000:]}")
@@ -236,7 +236,7 @@ def test_the_collectors_card_is_lost(world):
     process, run_dir = world.start_run(world.config(), "collector.device=cuda-sim", ENDLESS, seed=3, env=env)
     wait_for(lambda: os.path.exists(env["TT_SIMT_ONCE"]), "the card to be lost")
     wait_for(lambda: "this process ends; look at dmesg" in s_logs(run_dir, "collector"), lambda: s_logs(run_dir, "collector"))
-    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 8 * BATCH, process)
+    world.await_steps(run_dir, world.look(run_dir)["env_steps"] + 8 * BATCH, process)
     world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what="of two collectors' lives")
 
 
@@ -286,8 +286,8 @@ def s_beside(world, **env):
 def test_beside_the_cpu(world):
     """Whoever computes a shard, its sums are the same: a card that comes while others learn changes nothing."""
     process, run_dir, other = s_beside(world)
-    wait_for(lambda: len([m for m in world.status(run_dir)["members"] if m.get("holds")]) == 2, "two learners with weights")
-    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
+    wait_for(lambda: len([m for m in world.look(run_dir)["members"] if m.get("holds")]) == 2, "two learners with weights")
+    world.await_steps(run_dir, world.look(run_dir)["env_steps"] + 20 * BATCH, process)
     summary = world.stop(process, run_dir)
     code, _, log = world.finish(other)
     equal(code, 0, f"its exit code; {log[-2000:]}")
@@ -303,8 +303,8 @@ def test_a_replay_beside_the_cpu(world):
     endpoint = wait_for(lambda: (world.status(run_dir) or {}).get("listen"), "the endpoint that the run listens on")
     world.await_steps(run_dir, 8 * BATCH, process)
     other = world.start("learner", "--coordinator", endpoint, "--key", os.path.join(run_dir, "key"), env={"TT_DEVICE": CARD})
-    wait_for(lambda: len([m for m in world.status(run_dir)["members"] if m.get("holds")]) == 2, "two learners with weights")
-    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
+    wait_for(lambda: len([m for m in world.look(run_dir)["members"] if m.get("holds")]) == 2, "two learners with weights")
+    world.await_steps(run_dir, world.look(run_dir)["env_steps"] + 20 * BATCH, process)
     summary = world.stop(process, run_dir)
     code, _, log = world.finish(other)
     equal(code, 0, f"its exit code; {log[-2000:]}")
@@ -314,7 +314,7 @@ def test_a_replay_beside_the_cpu(world):
 
 def s_check_without(world, process, run_dir, what):
     """The run goes on, with the weights of one that nothing happened to."""
-    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
+    world.await_steps(run_dir, world.look(run_dir)["env_steps"] + 20 * BATCH, process)
     world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what=what)
 
 
@@ -341,7 +341,7 @@ def test_the_only_card_is_lost(world):
     env = {"TT_SIMT_FAIL": "lost:4000", "TT_SIMT_ONCE": os.path.join(world.path, "lost")}
     process, run_dir = world.start_run(world.config(), "learner.device=cuda-sim", "checkpoint.every_s=0.1", ENDLESS, seed=3, env=env)
     wait_for(lambda: (world.status(run_dir) or {}).get("rolled_back"), "its next life")
-    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 8 * BATCH, process)
+    world.await_steps(run_dir, world.look(run_dir)["env_steps"] + 8 * BATCH, process)
     check("this process ends; look at dmesg" in s_logs(run_dir), s_logs(run_dir))
     world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what="of two lives")
 
