@@ -43,3 +43,10 @@ void known_choose(known_t *self, head_how_t how, uint32_t heads);
 tt_status_t known_try(known_t *self, uint32_t shards, uint32_t lo, uint32_t hi, uint32_t node, float *grad);
 /*  Of all shards; free() it. */
 float *known_grad(known_t *self, uint32_t shards);
+
+/*  Which heads: all, and every other one, so that one of a view is forwarded beside one that is known. */
+static const uint32_t known_masks[] = {UINT32_MAX, 0x555, 0xaaa};
+/*  The gradient is `want`, to the bit. what, spec: for the message. */
+void known_assert_same(const known_t *self, const float *want, const float *got, const char *what, size_t spec);
+/*  So it is with those heads known. */
+void known_compare(known_t *self, const float *want, uint32_t mask, uint32_t shards, const char *what, size_t spec);
