@@ -101,7 +101,7 @@ static void s_cpu_dueling(const values_t *of)
 
 static void s_card_dueling(const values_t *of)
 {
-    cuda_dueling(card_stream(), &(cuda_dueling_t){.rows = of->rows,
+    cuda_dueling(card_stream(), &(cuda_dueling_t){.rows = (uint32_t)of->rows,
                                     .outs = (uint32_t)of->outs,
                                     .n = (uint32_t)of->n,
                                     .slot = of->slot,
@@ -160,7 +160,7 @@ static void s_cpu_mean(const values_t *of)
 
 static void s_card_mean(const values_t *of)
 {
-    cuda_mean(card_stream(), of->rows, of->slot, (uint32_t)of->outs, (uint32_t)of->n, of->head, of->q);
+    cuda_mean(card_stream(), (uint32_t)of->rows, of->slot, (uint32_t)of->outs, (uint32_t)of->n, of->head, of->q);
 }
 
 static void s_mean_back(const card_run_t *run, const card_blocks_t *blocks, const both_t *d_q, size_t n)
@@ -207,7 +207,7 @@ static void s_cpu_atoms(const values_t *of)
 
 static void s_card_atoms(const values_t *of)
 {
-    cuda_atoms(card_stream(), &(cuda_atoms_t){.rows = of->rows,
+    cuda_atoms(card_stream(), &(cuda_atoms_t){.rows = (uint32_t)of->rows,
                                   .outs = (uint32_t)of->outs,
                                   .n = (uint32_t)of->n,
                                   .slot = of->slot,
