@@ -241,17 +241,17 @@ float *known_grad(known_t *self, uint32_t shards)
     return grad;
 }
 
-void known_assert_same(const known_t *k, const float *want, const float *got, const char *what, size_t spec)
+void known_assert_same(const known_t *self, const float *want, const float *got, const char *what, size_t spec)
 {
-    for (size_t i = 0; i < tt_net_grad_count(k->spec); i++)
+    for (size_t i = 0; i < tt_net_grad_count(self->spec); i++)
         if (memcmp(want + i, got + i, sizeof *got) != 0)
             fail_msg("%s, network %zu: gradient[%zu] is %a, not %a", what, spec, i, (double)got[i], (double)want[i]);
 }
 
-void known_compare(known_t *k, const float *want, uint32_t mask, uint32_t shards, const char *what, size_t spec)
+void known_compare(known_t *self, const float *want, uint32_t mask, uint32_t shards, const char *what, size_t spec)
 {
-    known_choose(k, HEAD_KNOWN, mask);
-    float *got = known_grad(k, shards);
-    known_assert_same(k, want, got, what, spec);
+    known_choose(self, HEAD_KNOWN, mask);
+    float *got = known_grad(self, shards);
+    known_assert_same(self, want, got, what, spec);
     free(got);
 }
