@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True
-from rig import DEADLINE, ENDLESS, JOB, SANITIZED, TUTTI, check, equal, main, wait_for
+from rig import DEADLINE, ENDLESS, JOB, SANITIZED, TUTTI, check, equal, in_time, main, wait_for
 
 USAGE, DATA, NO_INPUT, UNAVAILABLE, CANNOT_CREATE, IO, CONFIG, DIVERGED = 64, 65, 66, 69, 73, 74, 78, 79
 
@@ -24,7 +24,7 @@ def s_refused(world, code, words, *args, env=None):
     before = sorted(os.listdir(world.path))
     done = world.tutti(*args, env=env)
     equal(done.returncode, code, f"{args}: exit code; stderr: {done.stderr}")
-    lines = done.stderr.strip().splitlines()
+    lines = in_time(done.stderr).strip().splitlines()
     check(len(lines) == 1 or code == USAGE, f"{args}: more than one message: {done.stderr}")
     for word in words:
         check(word in lines[0], f"{args}: the message does not say {word!r}: {lines[0]}")
@@ -461,7 +461,7 @@ def s_resume_refused(world, run_dir, *words):
     before = files()
     done = world.tutti("resume", run_dir, "--set", "stop.env_steps=1M", "--output", "json")
     equal(done.returncode, CONFIG, f"exit code; {done.stderr}")
-    equal(len(done.stderr.strip().splitlines()), 1, f"messages: {done.stderr}")
+    equal(len(in_time(done.stderr).splitlines()), 1, f"messages: {done.stderr}")
     for word in words:
         check(word in done.stderr, f"the message does not say {word!r}: {done.stderr}")
     equal(files(), before, "files of the run")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from rig import TUTTI, bundled, check, equal, gym_python, main
+from rig import TUTTI, bundled, check, equal, gym_python, in_time, main
 
 SOURCE = os.environ["TT_SOURCE_DIR"]
 BUILD = os.environ["TT_BUILD_DIR"]
@@ -19,19 +19,13 @@ if GYM:
 DRIFT = os.path.join(BUILD, "tests", "collector", "plugins", "drift.so")
 
 
-def s_said(stderr):
-    """Without what is said where the machine is busy: at the beginning of an environment, and at the end of a process."""
-    late = ("waiting for the environment", "did not end within its grace")
-    return "".join(line for line in stderr.splitlines(True) if not any(words in line for words in late))
-
-
 def s_config(world, *args, code=0, tutti=None):
     """What `tutti check` says: (values by key, stderr)."""
     done = subprocess.run([tutti or TUTTI, "check", *args, "--output", "json"], cwd=world.path, env=world.env,
                           capture_output=True, text=True, timeout=60, check=False)
     equal(done.returncode, code, f"check {' '.join(args)}: {done.stderr}")
     said = json.loads(done.stdout)
-    return ({key: item["value"] for key, item in said["config"].items()} if code == 0 else said["error"]), s_said(done.stderr)
+    return ({key: item["value"] for key, item in said["config"].items()} if code == 0 else said["error"]), in_time(done.stderr)
 
 
 def test_every_env_has_its_config(world):
@@ -104,7 +98,7 @@ def test_a_run_and_its_eval(world):
     check(done.returncode == 66 and "has no weights yet" in done.stderr, f"{done.returncode}: {done.stderr}")
     done = world.tutti("eval", "cartpole-ppo-11")
     check(done.returncode == 66 and f"did you mean '{run}'" in done.stderr, f"{done.returncode}: {done.stderr}")
-    equal(s_said(world.tutti("run", "CartPole-v1", "--quiet", "--set", "stop.env_steps=4096").stderr), "", "run --quiet")
+    equal(in_time(world.tutti("run", "CartPole-v1", "--quiet", "--set", "stop.env_steps=4096").stderr), "", "run --quiet")
 
 
 def test_env_overrides(world):

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 
-from rig import ENDLESS, SANITIZED, SOURCE, TUTTI, check, equal, main, newest_update, wait_for
+from rig import ENDLESS, SANITIZED, SOURCE, TUTTI, check, equal, in_time, main, newest_update, wait_for
 
 sys.path.insert(0, os.path.join(SOURCE, "tests"))
 import pythons  # noqa: E402
@@ -182,8 +182,7 @@ def test_what_is_missing(world):
         done = world.tutti("envs", f"gym:{env_id}", env=env)
         equal(done.returncode, code, f"exit code of {env_id} with {env}: {done.stderr}")
         check(words in done.stderr, f"{env_id} with {env}: {done.stderr!r}, wanted {words!r}")
-        lines = [line for line in done.stderr.strip().splitlines() if "waiting for the environment" not in line]
-        equal(len(lines), 1, f"lines of {done.stderr!r}")
+        equal(len(in_time(done.stderr).splitlines()), 1, f"lines of {done.stderr!r}")
         equal(done.stdout, "", "stdout")
     world.await_empty()
 
@@ -251,7 +250,7 @@ def test_arguments_and_wrappers(world):
     for given, place in [("env.args.suton=true", "--set: env.args.suton: "), ("env.wrappers=[Foo]", "--set: env.wrappers: "),
                          ("env.mask=x", "--set: env.mask: "), ("env.python=/nothere", "--set: env.python: ")]:
         done, _ = resolved(world, "env:\n  id: gym:CartPole-v1\n  args: {sutton_barto_reward: true}", given)
-        check(done.returncode == 78 and done.stderr.startswith("tutti check: " + place), f"{given}: {done.stderr}")
+        check(done.returncode == 78 and in_time(done.stderr).startswith("tutti check: " + place), f"{given}: {done.stderr}")
     done, _ = resolved(world, "env:\n  id: gym:CartPole-v1\n  args: {sutton: true}", "env.args.sutton_barto_reward=true")
     check(done.returncode == 78 and "yaml:3:10: env.args.sutton: " in done.stderr, f"an argument of the file: {done.stderr}")
     done, _ = resolved(world, "env: {id: 'gym:CartPole-v1', args: {sutton: true}}")

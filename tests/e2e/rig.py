@@ -84,6 +84,12 @@ def equal(got, wanted, text):
     check(got == wanted, f"{text}: got {got!r}, wanted {wanted!r}")
 
 
+def in_time(stderr):
+    """What would have been said had nobody been late: not that an environment is waited for, nor that a process took long to end."""
+    late = ("waiting for the environment", "did not end within its grace")
+    return "".join(line for line in stderr.splitlines(True) if not any(words in line for words in late))
+
+
 def supported(instructions):
     """Has this processor them, by their name in /proc/cpuinfo?"""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
