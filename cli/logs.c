@@ -19,9 +19,7 @@ enum { LOGS_MAX = 1024, LOOK_AGAIN_MS = 100 };
 
 typedef struct {
     char name[NAME_MAX + 1]; /* "collector-1.log" */
-    off_t shown;             /* of all that was ever written there */
-    off_t size;              /* when it was last looked at         */
-    tt_logfile_gap_t gap;
+    tt_logfile_reader_t at;
 } log_t;
 
 typedef struct {
@@ -90,53 +88,7 @@ static void s_show_text(const reader_t *self, const log_t *log, const char *text
     }
 }
 
-/*  A file that became too large has lost what it had most of, and says so where that was. It may have grown again since, so its size alone does
- *  not tell. */
-static void s_look_for_gap(log_t *log, int fd)
-{
-    struct stat info;
-    if (fstat(fd, &info) != 0 || info.st_size == log->size)
-        return;
-    log->gap = tt_logfile_gap(fd);
-    log->size = info.st_size;
-}
-
-/*  Where in the file goes on what was shown; behind the gap, or at the line that stands for it. *most: how far in one go. */
-static off_t s_place(const log_t *log, size_t *most)
-{
-    const tt_logfile_gap_t *gap = &log->gap;
-    const off_t behind = log->shown - gap->at - (off_t)gap->dropped;
-    if (!gap->dropped || behind >= 0)
-        return gap->dropped ? gap->after + behind : log->shown;
-    const bool before = log->shown < gap->at;
-    const off_t at = before ? log->shown : gap->at, left = (before ? gap->at : gap->after) - at;
-    if (left < (off_t)*most)
-        *most = (size_t)left;
-    return at;
-}
-
-static void s_pass(log_t *log, off_t to)
-{
-    const tt_logfile_gap_t *gap = &log->gap;
-    log->shown = gap->dropped && to >= gap->after ? to - gap->after + gap->at + (off_t)gap->dropped : to;
-}
-
 enum { CHUNK = 1 << 16 };
-
-/*  What there is from where we are; false: nothing. */
-static bool s_show_some(const reader_t *self, log_t *log, int fd, char *chunk, bool to_the_end)
-{
-    size_t most = CHUNK;
-    s_look_for_gap(log, fd);
-    const off_t at = s_place(log, &most);
-    const ssize_t got = pread(fd, chunk, most, at);
-    const char *last = got > 0 ? memrchr(chunk, '\n', (size_t)got) : NULL;
-    const size_t size = last ? (size_t)(last - chunk) + 1 : got > 0 && (to_the_end || got == CHUNK) ? (size_t)got : 0;
-    s_show_text(self, log, chunk, size);
-    if (size)
-        s_pass(log, at + (off_t)size);
-    return size > 0;
-}
 
 static bool s_show(const reader_t *self, log_t *log, bool to_the_end)
 {
@@ -147,8 +99,8 @@ static bool s_show(const reader_t *self, log_t *log, bool to_the_end)
         return false;
     char *chunk = tt_new0(CHUNK);
     bool any = false;
-    while (s_show_some(self, log, fd, chunk, to_the_end))
-        any = true;
+    for (size_t size; (size = tt_logfile_next(&log->at, fd, chunk, CHUNK, to_the_end)); any = true)
+        s_show_text(self, log, chunk, size);
     free(chunk);
     close(fd);
     fflush(stdout);

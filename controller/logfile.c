@@ -1,11 +1,12 @@
 #include "controller/logfile.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/base/file.h"
 #include "common/base/mem.h"
 
 #define NOTE_BEGIN "--- tutti: "
@@ -19,7 +20,8 @@ enum {
     HEAD_MOST = 64 << 10,
     HEAD_SHARE = 16,
     TAIL_SHARE = 4,
-    NOTE_MOST = 160
+    NOTE_MOST = 160,
+    CHUNK = 64 << 10
 };
 
 /* ---- the limit ----------------------------------------------------------------------------------------------------- */
@@ -103,58 +105,42 @@ static off_t s_head(int fd, uint64_t limit)
     return head;
 }
 
-typedef struct {
-    char *text; /* with room for the line before it */
-    size_t size;
-    off_t from; /* where it lay */
-} tail_t;
-
-/*  Up to what is its end by now. */
-static bool s_read_tail(int fd, off_t from, size_t room, tail_t *out)
+/*  The first line that begins behind `from`, if one does within a chunk. */
+static off_t s_next_line(int fd, off_t from, char *chunk)
 {
-    *out = (tail_t){.text = tt_new0(NOTE_MOST + room), .from = from};
+    const ssize_t size = pread(fd, chunk, CHUNK, from);
+    const char *newline = size > 0 ? memchr(chunk, '\n', (size_t)size) : NULL;
+    return newline && newline + 1 < chunk + size ? from + (newline + 1 - chunk) : from;
+}
+
+/*  All that lies behind `from`, and what is appended meanwhile, to where it is to lie; where that ends. Negative: it cannot be done. */
+static off_t s_move(int fd, off_t from, off_t to, uint64_t limit, char *chunk)
+{
     ssize_t got = 0;
-    while (out->size < room &&
-           (got = pread(fd, out->text + NOTE_MOST + out->size, room - out->size, from + (off_t)out->size)) > 0)
-        out->size += (size_t)got;
-    return got >= 0;
+    for (const off_t most = to + (off_t)limit; to < most && (got = pread(fd, chunk, CHUNK, from)) > 0;
+         from += got, to += got)
+        if (pwrite(fd, chunk, (size_t)got, to) != got)
+            return -1;
+    return got < 0 ? -1 : to;
 }
 
-/*  Whole lines, if there are any. */
-static void s_cut_tail(tail_t *self)
-{
-    const char *text = self->text + NOTE_MOST, *newline = memchr(text, '\n', self->size);
-    const size_t cut = newline && newline + 1 < text + self->size ? (size_t)(newline + 1 - text) : 0;
-    memmove(self->text + NOTE_MOST, text + cut, self->size - cut);
-    self->size -= cut;
-    self->from += (off_t)cut;
-}
-
-/*  In one write, between those of others. */
-static void s_put(int fd, off_t head, uint64_t dropped, tail_t *tail)
-{
-    char note[NOTE_MOST];
-    const size_t length = (size_t)snprintf(note, sizeof note, NOTE_BEGIN "%llu" NOTE_END, (unsigned long long)dropped);
-    char *from = tail->text + NOTE_MOST - length;
-    memcpy(from, note, length);
-    if (ftruncate(fd, head) == 0)
-        (void)tt_file_write(fd, from, length + tail->size, NULL); /* others may have filled the disk just now */
-}
-
+/*  The newest part comes before what it is made of, and the file ends behind it: at no moment does what others append stand out of turn. */
 static void s_trim(int fd, off_t size, uint64_t limit)
 {
     tt_logfile_gap_t gap = tt_logfile_gap(fd);
     if (!gap.dropped)
         gap.at = gap.after = s_head(fd, limit);
-    const off_t newest = size - (off_t)(limit / TAIL_SHARE), from = newest > gap.after ? newest : gap.after;
-    tail_t tail;
-    struct stat now;
-    if (s_read_tail(fd, from, (size_t)(limit / TAIL_SHARE) + (size_t)limit / 2, &tail) && fstat(fd, &now) == 0) {
-        s_cut_tail(&tail);
-        const uint64_t written = (uint64_t)(now.st_size - gap.after);
-        s_put(fd, gap.at, gap.dropped + (written > tail.size ? written - tail.size : 0), &tail);
+    const off_t newest = size - (off_t)(limit / TAIL_SHARE);
+    char *chunk = tt_new0(CHUNK), note[NOTE_MOST];
+    const off_t from = s_next_line(fd, newest > gap.after ? newest : gap.after, chunk);
+    const unsigned long long dropped = gap.dropped + (uint64_t)(from - gap.after);
+    const int length = snprintf(note, sizeof note, NOTE_BEGIN "%llu" NOTE_END, dropped);
+    if (pwrite(fd, note, (size_t)length, gap.at) == length) {
+        const off_t end = s_move(fd, from, gap.at + length, limit, chunk);
+        if (end >= 0)
+            (void)!ftruncate(fd, end);
     }
-    free(tail.text);
+    free(chunk);
 }
 
 void tt_logfile_trim(const char *path, uint64_t limit)
@@ -162,10 +148,62 @@ void tt_logfile_trim(const char *path, uint64_t limit)
     struct stat info;
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || (uint64_t)info.st_size <= limit)
         return;
-    const int fd = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit)
+    const bool alone = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size > (alone ? limit : 2 * limit))
         s_trim(fd, info.st_size, limit);
     close(fd);
+}
+
+/* ---- a reader ------------------------------------------------------------------------------------------------------------- */
+
+/*  A file that became too large has lost what it had most of, and says so where that was. It may have grown again since, so its size alone does
+ *  not tell. */
+static void s_look_for_gap(tt_logfile_reader_t *self, int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0 || info.st_size == self->size)
+        return;
+    self->gap = tt_logfile_gap(fd);
+    self->size = info.st_size;
+}
+
+/*  Where in the file goes on what was shown; behind the gap, or at the line that stands for it. *most: how far in one go. */
+static off_t s_place(const tt_logfile_reader_t *self, size_t *most)
+{
+    const tt_logfile_gap_t *gap = &self->gap;
+    const off_t behind = self->shown - gap->at - (off_t)gap->dropped;
+    if (!gap->dropped || behind >= 0)
+        return gap->dropped ? gap->after + behind : self->shown;
+    const bool before = self->shown < gap->at;
+    const off_t at = before ? self->shown : gap->at, left = (before ? gap->at : gap->after) - at;
+    if (left < (off_t)*most)
+        *most = (size_t)left;
+    return at;
+}
+
+static void s_pass(tt_logfile_reader_t *self, off_t to)
+{
+    const tt_logfile_gap_t *gap = &self->gap;
+    self->shown = gap->dropped && to >= gap->after ? to - gap->after + gap->at + (off_t)gap->dropped : to;
+}
+
+size_t tt_logfile_next(tt_logfile_reader_t *self, int fd, char *text, size_t most, bool to_the_end)
+{
+    size_t part = most;
+    const bool held = flock(fd, LOCK_SH) == 0; /* some file systems have no locks */
+    s_look_for_gap(self, fd);
+    const off_t at = s_place(self, &part);
+    const ssize_t got = pread(fd, text, part, at);
+    if (held)
+        (void)flock(fd, LOCK_UN);
+    const char *last = got > 0 ? memrchr(text, '\n', (size_t)got) : NULL;
+    const size_t size = last                                             ? (size_t)(last - text) + 1
+                        : got > 0 && (to_the_end || (size_t)got == most) ? (size_t)got
+                                                                         : 0;
+    if (size)
+        s_pass(self, at + (off_t)size);
+    return size;
 }

@@ -3,6 +3,8 @@
 #include "tests/folder.h"
 #include "tests/test.h"
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +94,93 @@ static void test_beginning_and_newest_stay(void **state)
     close(fd);
 }
 
+/*  A log that is written as fast as it can be and becomes too large all the time: nothing in it, and nothing that its reader is given, is out
+ *  of turn, whoever of the three gets no processor for how long. */
+enum { TRIMS = 40 };
+static _Atomic(bool) s_over;
+
+/*  It waits for the trim before the file is twice as large as its limit, from where on nobody waits for readers. */
+static void *s_write_on(void *ctx)
+{
+    int *lines = ctx;
+    struct stat info;
+    const int fd = open(s_path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    while (!s_over) {
+        assert_int_equal(fstat(fd, &info), 0);
+        if (info.st_size < 3 * LIMIT / 2)
+            s_write(fd, *lines, *lines + 1), (*lines)++;
+    }
+    s_write(fd, *lines, *lines + 1); /* behind the last trim, which may have lost the one before */
+    close(fd);
+    return NULL;
+}
+
+/*  What lacks its beginning, where a reader was ahead of what a trim has left, or is the line for what is missing, has no number. */
+static bool s_number(const char *line, size_t size, int *out)
+{
+    char *end;
+    if (size != LINE || line[0] < '0' || line[0] > '9')
+        return false;
+    *out = (int)strtol(line, &end, 10);
+    return end[0] == ' ';
+}
+
+/*  Numbers above *last. */
+static void s_in_turn(const char *text, size_t size, int *last)
+{
+    for (const char *at = text, *end = NULL; at < text + size; at = end + 1) {
+        int number = 0;
+        end = memchr(at, '\n', size - (size_t)(at - text));
+        assert_non_null(end);
+        if (!s_number(at, (size_t)(end + 1 - at), &number))
+            continue;
+        if (number <= *last)
+            fail_msg("%d comes behind %d", number, *last);
+        *last = number;
+    }
+}
+
+static void *s_follow(void *ctx)
+{
+    int last = -1, *lines = ctx;
+    char *text = malloc(1 << 16);
+    const int fd = open(s_path, O_RDONLY);
+    tt_logfile_reader_t reader = {0};
+    for (bool over = false; !over;) {
+        over = s_over;
+        for (size_t size; (size = tt_logfile_next(&reader, fd, text, 1 << 16, false)); *lines += (int)(size / LINE))
+            s_in_turn(text, size, &last);
+    }
+    close(fd);
+    free(text);
+    return NULL;
+}
+
+static void test_written_trimmed_and_followed_at_once(void **state)
+{
+    (void)state;
+    size_t size;
+    int written = 0, followed = 0, last = -1;
+    struct stat info;
+    pthread_t writer, reader;
+    s_over = false;
+    close(open(s_path, O_WRONLY | O_CREAT, 0644));
+    assert_int_equal(pthread_create(&writer, NULL, s_write_on, &written), 0);
+    assert_int_equal(pthread_create(&reader, NULL, s_follow, &followed), 0);
+    for (int trims = 0; trims < TRIMS;) {
+        assert_int_equal(stat(s_path, &info), 0);
+        trims += info.st_size > LIMIT;
+        tt_logfile_trim(s_path, LIMIT);
+    }
+    s_over = true;
+    assert_int_equal(pthread_join(writer, NULL), 0);
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    char *text = s_text(&size);
+    s_in_turn(text, size, &last);
+    assert_true(last == written && followed > 0);
+    free(text);
+}
+
 /*  Neither lines nor an end of them: the newest bytes stay. */
 static void test_a_line_without_end(void **state)
 {
@@ -156,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_beginning_and_newest_stay, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_written_trimmed_and_followed_at_once, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_line_without_end, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_is_no_gap, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_is_no_file, s_setup, s_teardown),
