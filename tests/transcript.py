@@ -22,6 +22,7 @@ VARIES = [
     (r"(?<=\S) {2,}", " "), (r" +$", ""),  # columns are as wide as what is in them
 ]
 PROGRESS = r"^Waiting for deployment .*\n"  # as many as there was time for
+LATE = r"^.*(?:waiting for the environment|did not end within its grace).*\n?"  # what a busy machine makes necessary to say
 
 
 # --- a page of the guide
@@ -108,7 +109,7 @@ def s_same_events(match):
 def masked(text, varies=()):
     """A page without what no two sessions have in common. Only commands and what they printed are touched, not the words between."""
     def session(match):
-        block = re.sub(PROGRESS, "", match[0], flags=re.M)
+        block = re.sub(f"{PROGRESS}|{LATE}", "", match[0], flags=re.M)
         for pattern, instead in [*varies, *VARIES]:
             block = re.sub(pattern, instead, block, flags=re.M)
         return re.sub(r"^(Events:\n(?: .*\n){2})((?: .*\n)+)", s_same_events, block, flags=re.M)
