@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-from tutti_env import frames, screens
+from tutti_env import frames, reseed, screens
 from tutti_env.faults import Fault, one_line, raised
 
 # Which extra of gymnasium brings what an env of its own needs.
@@ -208,6 +208,7 @@ class Maker:
     def make(self):
         shown = {"render_mode": frames.MODE} if frames.wanted() else {}
         env = _make(self.gymnasium, self.id, self.spec, {**self.keywords, **shown})
+        reseed.watch(env)
         if self.frames:
             env = screens.wrap(self.gymnasium, env, self.frames)
         for text in self.wrappers:
