@@ -88,7 +88,7 @@ class Commands:
         self.options = {}
         for name in re.findall(r"^  ([a-z]+)  +\S", overview, re.M):
             said = tutti("help", name)
-            below = re.search(r"^commands:\n((?:  .*\n)+)", said, re.M)
+            below = re.search(r"^(?:commands|benchmarks):\n((?:  .*\n)+)", said, re.M)
             for word in re.findall(r"^  ([a-z]+)  +\S", below.group(1), re.M) if below else []:
                 said += tutti("help", name, word)
             self.options[name] = set(re.findall(r"(?<![\w-])(--?[A-Za-z][\w-]*)", said)) | {"--help", "-h"}
