@@ -135,6 +135,8 @@ def test_recurrent(world):
     s_check(world, "CartPoleNoVel-v1", PPO, "{rnn: lstm, rnn_size: 9}")
     s_check(world, "PendulumNoVel-v1", PPO, "{rnn: gru, rnn_size: 8, shared: false, encoder: [dense 6 tanh], hidden: [5]}", "num_steps=32", "lag=1")
     s_check(world, "CartPoleNoVel-v1", A2C, "{rnn: gru, rnn_size: 16}", "learner.replicas=2")
+    s_check(world, "CartPoleNoVel-v1", A2C, "{rnn: lstm, rnn_size: 9, shared: false, encoder: [dense 16 tanh, dense 6 tanh], hidden: [5]}",
+            "num_envs=3", "num_steps=64", "learner.replicas=2")
 
 
 def test_two_learners(world):

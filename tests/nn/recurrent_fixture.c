@@ -149,6 +149,44 @@ float *recurrent_grad(recurrent_t *self, uint32_t shards)
     return grad;
 }
 
+/*  What a learner with shards lo .. hi-1 of them knows, a subtree. */
+static void compute_node(const recurrent_t *world, uint32_t shards, uint32_t lo, uint32_t hi, uint32_t node, float *out)
+{
+    const tt_net_spec_t *spec = tt_net_spec(world->net);
+    const tt_objective_t objective = fixture_objective(spec);
+    tt_sums_t *sums = NULL;
+    const float *sum = NULL;
+    tt_pass_t pass = recurrent_pass(world, &objective);
+    pass.params = &spec;
+    pass.params_size = sizeof spec;
+    assert_ok(tt_sums_new(&sums, world->net, shards));
+    assert_ok(tt_sums_compute(sums, world->place.stream, &pass, lo, hi));
+    assert_ok(tt_sums_node(sums, world->place.stream, node, &sum));
+    memcpy(out, sum, tt_net_grad_count(spec) * sizeof *out);
+    tt_sums_destroy(&sums);
+}
+
+float *recurrent_runs(recurrent_t *world, uint32_t shards, uint32_t width)
+{
+    const size_t count = tt_net_grad_count(tt_net_spec(world->net));
+    uint32_t parts = shards / width;
+    float **part = tt_array0(parts, sizeof *part);
+    for (uint32_t p = 0; p < parts; p++) {
+        part[p] = tt_array0(count, sizeof *part[p]);
+        compute_node(world, shards, p * width, (p + 1) * width, parts + p, part[p]);
+    }
+    for (; parts > 1; parts /= 2)
+        for (uint32_t p = 0; p < parts; p += 2) {
+            for (size_t i = 0; i < count; i++)
+                part[p][i] += part[p + 1][i];
+            free(part[p + 1]);
+            part[p / 2] = part[p];
+        }
+    float *sum = part[0];
+    free(part);
+    return sum;
+}
+
 /*  Where heads go, [rows][outs], and how many floats each stage has. */
 typedef struct {
     float *to;

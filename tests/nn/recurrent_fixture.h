@@ -25,6 +25,8 @@ void recurrent_close(recurrent_t *self);
 tt_pass_t recurrent_pass(const recurrent_t *self, const tt_objective_t *objective);
 /*  The gradient of fixture_loss on all heads: tt_net_grad_count floats; free() it. */
 float *recurrent_grad(recurrent_t *self, uint32_t shards);
+/*  The same of learners with `width` shards each, a power of two as `shards` is, added as the tree does. free() it. */
+float *recurrent_runs(recurrent_t *self, uint32_t shards, uint32_t width);
 /*  All heads of all rows, [rows][fixture_outs] by number, as the loss of a pass sees them; and step by step, of any set, what is carried set to
  *  zeros by hand where an episode begins. free() both. */
 float *recurrent_seen(recurrent_t *self, uint32_t shards);

@@ -49,6 +49,27 @@ static void test_bits(void **state)
         }
 }
 
+/*  A learner's shards begin and end where sequences do, however few there are. */
+static void test_runs_of_shards(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < recurrent_spec_count; s++)
+        for (uint32_t width = 1; width <= 4; width *= 4) {
+            recurrent_t world;
+            place_t place;
+            fixture_open_on(&place, fixture_card(), 1);
+            recurrent_open(&world, &place, &recurrent_specs[s], 11, 17);
+            float *whole = recurrent_grad(&world, 8), *sum = recurrent_runs(&world, 8, width);
+            for (size_t i = 0; i < tt_net_grad_count(&recurrent_specs[s]); i++)
+                if (memcmp(&whole[i], &sum[i], sizeof *sum) != 0)
+                    fail_msg("network %zu, %u shards a learner: number %zu is %a, not %a", s, width, i, (double)sum[i],
+                        (double)whole[i]);
+            free(whole);
+            free(sum);
+            recurrent_close(&world);
+        }
+}
+
 /*  Steps in one go, as by hand on the CPU: one, some, and more rows than go through the network at once. */
 static void test_walks(void **state)
 {
@@ -78,6 +99,7 @@ static void test_walks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits), cmocka_unit_test(test_walks)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits), cmocka_unit_test(test_runs_of_shards), cmocka_unit_test(test_walks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,43 +123,6 @@ static void test_fingerprints(void **state)
 
 enum { SHARDS = 8 };
 
-/*  What a learner with shards lo .. hi-1 of them knows, a subtree. */
-static void compute_node(recurrent_t *world, uint32_t lo, uint32_t hi, uint32_t node, float *out)
-{
-    const tt_net_spec_t *spec = tt_net_spec(world->net);
-    const tt_objective_t objective = fixture_objective(spec);
-    tt_sums_t *sums = NULL;
-    const float *sum = NULL;
-    tt_pass_t pass = recurrent_pass(world, &objective);
-    pass.params = &spec;
-    pass.params_size = sizeof spec;
-    assert_ok(tt_sums_new(&sums, world->net, SHARDS));
-    assert_ok(tt_sums_compute(sums, world->place.stream, &pass, lo, hi));
-    assert_ok(tt_sums_node(sums, world->place.stream, node, &sum));
-    memcpy(out, sum, tt_net_grad_count(spec) * sizeof *out);
-    tt_sums_destroy(&sums);
-}
-
-/*  Nodes of learners with `width` shards each, added as the tree does. */
-static float *sum_of_runs(recurrent_t *world, uint32_t width)
-{
-    const size_t count = tt_net_grad_count(tt_net_spec(world->net));
-    float *part[SHARDS];
-    uint32_t parts = SHARDS / width;
-    for (uint32_t p = 0; p < parts; p++) {
-        part[p] = tt_array0(count, sizeof *part[p]);
-        compute_node(world, p * width, (p + 1) * width, SHARDS / width + p, part[p]);
-    }
-    for (; parts > 1; parts /= 2)
-        for (uint32_t p = 0; p < parts; p += 2) {
-            for (size_t i = 0; i < count; i++)
-                part[p][i] += part[p + 1][i];
-            free(part[p + 1]);
-            part[p / 2] = part[p];
-        }
-    return part[0];
-}
-
 /*  Sequences are whole in a shard: any split of the shards over learners gives the same bits. */
 static void test_runs_of_shards(void **state)
 {
@@ -173,7 +136,7 @@ static void test_runs_of_shards(void **state)
             recurrent_open(&world, &place, &recurrent_specs[s], sequences[n], 6);
             float *whole = recurrent_grad(&world, SHARDS);
             for (uint32_t width = 1; width < SHARDS; width *= 2) {
-                float *sum = sum_of_runs(&world, width);
+                float *sum = recurrent_runs(&world, SHARDS, width);
                 assert_memory_equal(whole, sum, tt_net_grad_count(&recurrent_specs[s]) * sizeof *sum);
                 free(sum);
             }

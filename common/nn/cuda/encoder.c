@@ -412,16 +412,12 @@ const float *cuda_encoder_forward(const cuda_encoder_t *self, cudaStream_t strea
     return turn.memory.value[self->last];
 }
 
-static uint32_t s_rows(const cuda_run_t *run)
-{
-    return (uint32_t)((uint64_t)run->hi * run->rows / run->shards - (uint64_t)run->lo * run->rows / run->shards);
-}
-
 void cuda_encoder_backward(const cuda_encoder_t *self, cudaStream_t stream, const cuda_dense_t *dense,
     const float *params, const cuda_run_t *run, const float *d, void *memory)
 {
+    const uint32_t rows = cuda_first_row(run, run->hi) - cuda_first_row(run, run->lo);
     turn_t turn = {
-        .self = self, .stream = stream, .dense = dense, .params = params, .run = run, .rows = s_rows(run), .d_last = d};
+        .self = self, .stream = stream, .dense = dense, .params = params, .run = run, .rows = rows, .d_last = d};
     encoder_memory(self, turn.rows, true, memory, &turn.memory);
     for (uint32_t s = self->steps; s-- > 0;) {
         s_set(&turn, &self->step[s]);
