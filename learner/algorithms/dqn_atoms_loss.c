@@ -101,7 +101,7 @@ BLOCK_FN void s_softmax(const dqn_given_t *self, const float *head, choices_out 
     }
 }
 
-/*  Where R + g z lies: behind atom `below`, `above` of the way to the next. What is no number is behind the first. */
+/*  Where R + g z lies: behind atom `below`, `above` of the way to the next, 0 .. 1. What is no number is behind the first. */
 typedef struct {
     int32_t below;
     float above;
@@ -113,7 +113,8 @@ BLOCK_FN place_t s_place(const dqn_given_t *self, float apart, float wanted)
     const float held = wanted < low ? low : wanted > high ? high : wanted;
     const float place = tt_divf(held - low, apart);
     const int32_t last = (int32_t)self->p.atoms - 2, at = place > 0 ? (int32_t)place : 0, below = at < last ? at : last;
-    return (place_t){below, place - (float)below};
+    const float above = place - (float)below; /* over 1 by an ulp where the distance of atoms was rounded down */
+    return (place_t){below, above > 1 ? 1 : above};
 }
 
 /*  What p' has of atom j. Where nothing follows all is at R, and no p' is read; where there is no best choice it is no number: an update must
