@@ -1,4 +1,5 @@
 /*  A table's rows are on the card what they are here, however they were put; and a frame that many rows show goes there once. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
@@ -114,10 +115,33 @@ static void rows_however_they_lie(void **state)
     free(expected);
 }
 
+/*  The first time exactly what is asked for; and when it grows, twice that only where it fits. */
+static void what_fits_once(void **state)
+{
+    fixture_t *self = *state;
+    enum { ROWS = 10000, MORE = 500 };
+    const size_t bytes = (size_t)(ROWS + MORE) * BYTES * FRAMES;
+    uint8_t *rows = tt_array0(bytes, 1);
+    size_t free_bytes, total;
+    char limit[32];
+    for (size_t i = 0; i < bytes; i++)
+        rows[i] = (uint8_t)(i * 11 + i / 253);
+    assert_int_equal(cudaMemGetInfo(&free_bytes, &total), cudaSuccess);
+    snprintf(limit, sizeof limit, "%zu", total - free_bytes + bytes + bytes / 2);
+    setenv("TT_SIMT_MEMORY", limit, 1);
+    assert_ok(tt_table_put(self->table, self->stream, rows, ROWS));
+    assert_rows(self, rows, ROWS);
+    assert_ok(tt_table_put(self->table, self->stream, rows, ROWS + MORE));
+    assert_rows(self, rows, ROWS + MORE);
+    unsetenv("TT_SIMT_MEMORY");
+    free(rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(a_frame_goes_over_once, open_card, close_card),
         cmocka_unit_test_setup_teardown(one_frame_for_all, open_card, close_card),
-        cmocka_unit_test_setup_teardown(rows_however_they_lie, open_card, close_card)};
+        cmocka_unit_test_setup_teardown(rows_however_they_lie, open_card, close_card),
+        cmocka_unit_test_setup_teardown(what_fits_once, open_card, close_card)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

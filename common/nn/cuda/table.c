@@ -5,10 +5,14 @@
 #include "common/base/mem.h"
 #include "common/nn/cuda/cuda.h"
 
-/*  Twice what is asked for, so that tables that grow do so rarely. */
+/*  What grows gets twice what is asked for, so that it does so rarely; most tables never do. */
 tt_status_t cuda_reserve(cuda_device_t *device, cuda_room_t *room, size_t bytes)
 {
-    return bytes > room->bytes ? cuda_room(device, room, 2 * bytes) : TT_OK;
+    if (bytes <= room->bytes)
+        return TT_OK;
+    if (room->bytes && cuda_room(device, room, 2 * bytes) == TT_OK)
+        return TT_OK;
+    return cuda_room(device, room, bytes);
 }
 
 tt_status_t cuda_table_room(cuda_device_t *device, tt_table_t *table, size_t bytes)
