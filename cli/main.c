@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -68,6 +69,7 @@ static int s_run(const tt_command_t *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0); /* cuda:N is then card N of nvidia-smi, whatever is faster */
     tt_descriptors_fill();
     tt_descriptors_raise();
     if (tt_thread_stack_raise() != TT_OK)
