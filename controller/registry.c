@@ -15,7 +15,7 @@
 #include "common/config/config.h"
 #include "controller/mark.h"
 
-enum { NAMES_MAX = 4096 };
+enum { NUMBERS_MAX = 4096 };
 
 /* ---- the folder ---------------------------------------------------------------------------------------------------- */
 
@@ -139,7 +139,7 @@ static tt_status_t s_take_name(tt_rundir_t *self, int folder)
 {
     char other[PATH_MAX], wanted[200];
     snprintf(wanted, sizeof wanted, "%.190s", self->name);
-    for (int n = 2; n < NAMES_MAX; n++) {
+    for (int n = 2; n < NUMBERS_MAX; n++) {
         if (s_look(folder, self->name, other)) {
             if (strcmp(other, self->path) == 0)
                 return TT_OK;
@@ -188,61 +188,76 @@ static int s_by_name(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-static tt_status_t s_names(char **names, size_t *count)
+typedef struct {
+    char **at;
+    size_t count, room;
+} names_t;
+
+static void s_names_add(names_t *self, const char *name)
+{
+    if (self->count == self->room) {
+        self->room = self->room ? 2 * self->room : 64;
+        self->at = tt_realloc(self->at, self->room * sizeof *self->at);
+    }
+    self->at[self->count++] = tt_strdup(name);
+}
+
+static void s_names_free(names_t *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        free(self->at[i]);
+    free(self->at);
+}
+
+/*  All that are registered, in order. s_names_free() it, also after an error. */
+static tt_status_t s_names(names_t *out)
 {
     char path[PATH_MAX];
-    *count = 0;
+    *out = (names_t){0};
     TT_TRY(s_folder(path, sizeof path));
     const int folder = s_open(path);
     DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
     if (!dir)
         return errno == EPERM ? tt_err(TT_DENIED, "%s belongs to another user; set XDG_STATE_HOME", path) : TT_OK;
-    for (struct dirent *entry; (entry = readdir(dir)) && *count < NAMES_MAX;)
+    for (struct dirent *entry; (entry = readdir(dir));)
         if (entry->d_name[0] != '.')
-            names[(*count)++] = tt_strdup(entry->d_name);
+            s_names_add(out, entry->d_name);
     closedir(dir);
-    qsort(names, *count, sizeof *names, s_by_name);
+    if (out->count)
+        qsort(out->at, out->count, sizeof *out->at, s_by_name);
     return TT_OK;
-}
-
-static void s_free(char **names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
 }
 
 tt_status_t tt_registry_sweep(void (*fn)(void *ctx, const char *name, const char *was), void *ctx)
 {
-    char **names = tt_array0(NAMES_MAX, sizeof *names), was[PATH_MAX];
-    size_t count;
-    const tt_status_t status = s_names(names, &count);
-    for (size_t i = 0; i < count; i++)
-        if (registry_was(names[i], was)) {
-            registry_forget(names[i]);
-            fn(ctx, names[i], was);
+    names_t names;
+    char was[PATH_MAX];
+    const tt_status_t status = s_names(&names);
+    for (size_t i = 0; i < names.count; i++)
+        if (registry_was(names.at[i], was)) {
+            registry_forget(names.at[i]);
+            fn(ctx, names.at[i], was);
         }
-    s_free(names, count);
+    s_names_free(&names);
     return status;
 }
 
 tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void *ctx)
 {
-    char **names = tt_array0(NAMES_MAX, sizeof *names);
-    size_t count;
-    const tt_status_t status = s_names(names, &count);
-    for (size_t i = 0; i < count; i++) {
+    names_t names;
+    const tt_status_t status = s_names(&names);
+    for (size_t i = 0; i < names.count; i++) {
         tt_rundir_t run = {0};
         char path[PATH_MAX];
-        if (!registry_look(names[i], path)) {
-            registry_forget(names[i]);
+        if (!registry_look(names.at[i], path)) {
+            registry_forget(names.at[i]);
             continue;
         }
         snprintf(run.path, sizeof run.path, "%.3000s", path);
-        snprintf(run.name, sizeof run.name, "%.255s", names[i]);
+        snprintf(run.name, sizeof run.name, "%.255s", names.at[i]);
         fn(ctx, &run);
     }
-    s_free(names, count);
+    s_names_free(&names);
     return status;
 }
 
@@ -270,19 +285,20 @@ static const char *s_newest(const char *name, const char *const *live, size_t co
 
 bool registry_nearest(const char *name, char *out)
 {
-    char **names = tt_array0(NAMES_MAX, sizeof *names), path[PATH_MAX];
-    const char **live = tt_array0(NAMES_MAX, sizeof *live);
-    size_t count, live_count = 0;
-    (void)s_names(names, &count);
-    for (size_t i = 0; i < count; i++)
-        if (registry_look(names[i], path))
-            live[live_count++] = names[i];
+    names_t names;
+    char path[PATH_MAX];
+    (void)s_names(&names);
+    const char **live = tt_array0(names.count + 1, sizeof *live);
+    size_t live_count = 0;
+    for (size_t i = 0; i < names.count; i++)
+        if (registry_look(names.at[i], path))
+            live[live_count++] = names.at[i];
     const char *near = s_newest(name, live, live_count);
     if (!near)
         near = tt_nearest(name, live, live_count);
     if (near)
         snprintf(out, sizeof(tt_rundir_t){0}.name, "%s", near);
     free(live);
-    s_free(names, count);
+    s_names_free(&names);
     return near != NULL;
 }
