@@ -127,6 +127,13 @@ static char **s_make_argv(const tt_template_t *template_, char *const *env)
 
 /* ---- fork and exec ----------------------------------------------------------------------------------------------- */
 
+enum { AT_EXEC = -1, AT_FOLDER = -2 };
+
+/*  Why a child cannot become the program; at: a step's number, or one of the above. */
+typedef struct {
+    int code, at;
+} trouble_t;
+
 typedef struct {
     const char *file; /* NULL = search argv[0] in PATH */
     char **argv, **env;
@@ -154,19 +161,34 @@ static void s_become(const launch_t *launch)
     dup2(launch->null_fd, STDIN_FILENO);
     dup2(launch->log_fd, STDOUT_FILENO);
     dup2(launch->log_fd, STDERR_FILENO);
-    const int refused = launch->steps ? tt_steps_run(launch->steps) : 0;
+    size_t step = 0;
+    trouble_t trouble = {.code = launch->steps ? tt_steps_run(launch->steps, &step) : 0, .at = (int)step};
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of credentials has forgotten it */
-    errno = refused;
-    if (!refused && (!launch->working_dir || chdir(launch->working_dir) == 0)) {
+    if (!trouble.code && launch->working_dir && chdir(launch->working_dir) != 0)
+        trouble = (trouble_t){errno, AT_FOLDER};
+    if (!trouble.code) {
         if (launch->file)
             execve(launch->file, launch->argv, launch->env);
         else
             execvpe(launch->argv[0], launch->argv, launch->env);
+        trouble = (trouble_t){errno, AT_EXEC};
     }
-    const int code = errno;
-    const ssize_t told = write(launch->report_fd, &code, sizeof code);
+    const ssize_t told = write(launch->report_fd, &trouble, sizeof trouble);
     (void)told;
     _exit(127);
+}
+
+static tt_status_t s_refuse(const launch_t *launch, const trouble_t *trouble)
+{
+    const char *program = launch->argv[0];
+    errno = trouble->code;
+    if (trouble->at == AT_EXEC)
+        return tt_err_errno(trouble->code == ENOENT ? TT_NOT_FOUND : TT_OS, "cannot start '%s'", program);
+    if (trouble->at == AT_FOLDER)
+        return tt_err_errno(
+            trouble->code == ENOENT ? TT_NOT_FOUND : TT_OS, "cannot start '%s' in %s", program, launch->working_dir);
+    const char *place = launch->steps->steps[trouble->at].a;
+    return tt_err_errno(TT_OS, "cannot make the place of '%s': %s", program, place ? place : "a namespace");
 }
 
 static tt_status_t s_fork(const launch_t *plan, pid_t *out)
@@ -185,16 +207,15 @@ static tt_status_t s_fork(const launch_t *plan, pid_t *out)
         close(report[0]);
         return tt_err_errno(TT_OS, "fork");
     }
-    int code = 0;
+    trouble_t trouble;
     ssize_t got;
-    while ((got = read(report[0], &code, sizeof code)) < 0 && errno == EINTR)
+    while ((got = read(report[0], &trouble, sizeof trouble)) < 0 && errno == EINTR)
         continue;
     close(report[0]);
-    if (got == (ssize_t)sizeof code) { /* exec failed; the pipe closes by itself when it succeeds */
+    if (got == (ssize_t)sizeof trouble) { /* exec failed; the pipe closes by itself when it succeeds */
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             continue;
-        errno = code;
-        return tt_err_errno(code == ENOENT ? TT_NOT_FOUND : TT_OS, "cannot start '%s'", launch.argv[0]);
+        return s_refuse(&launch, &trouble);
     }
     *out = pid;
     return TT_OK;

@@ -96,10 +96,10 @@ static int s_step(const tt_step_t *step)
     return -1;
 }
 
-int tt_steps_run(const tt_steps_t *self)
+int tt_steps_run(const tt_steps_t *self, size_t *failed)
 {
-    for (size_t i = 0; i < self->count; i++)
-        if (s_step(&self->steps[i]) != 0)
+    for (*failed = 0; *failed < self->count; ++*failed)
+        if (s_step(&self->steps[*failed]) != 0)
             return errno ? errno : EINVAL;
     return 0;
 }
@@ -119,9 +119,10 @@ static bool s_try(char kind)
     tt_steps_t steps = {0};
     tt_steps_namespace(&steps, kind);
     tt_steps_add(&steps, TT_STEP_TMPFS, "/tmp", "size=4096");
+    size_t failed;
     const pid_t pid = fork();
     if (pid == 0)
-        _exit(tt_steps_run(&steps) != 0);
+        _exit(tt_steps_run(&steps, &failed) != 0);
     int status = 1;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;

@@ -31,8 +31,8 @@ typedef struct {
 
 void tt_steps_add(tt_steps_t *self, tt_step_kind_t kind, const char *a, const char *b);
 void tt_steps_clear(tt_steps_t *self);
-/*  In the child. 0, or the errno of the first step that failed. */
-int tt_steps_run(const tt_steps_t *self);
+/*  In the child. 0, or the errno of the first step that failed; *failed: which one. */
+int tt_steps_run(const tt_steps_t *self, size_t *failed);
 
 /*  May this process make mount namespaces: 'r' as root, 'u' in a user namespace, 0 not at all? Asks a child of its own. */
 char tt_steps_allowed(void);

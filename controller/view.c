@@ -188,28 +188,36 @@ static void s_put(plan_t *self, const view_mount_t *mount, const char *where)
         tt_steps_add(self->steps, TT_STEP_READ_ONLY, where, NULL);
 }
 
-/*  Inside a mount that stands already: the place is made in its source. */
-static bool s_inside(plan_t *self, const view_mount_t *mount, bool file)
+/*  The mount that it is to be inside of, which stands already; NULL: there is none. */
+static const view_mount_t *s_outer(const plan_t *self, const view_mount_t *mount)
 {
     for (size_t i = self->done; i-- > 0;) {
         const char *rest = s_below(mount->target, self->sorted[i].target);
-        if (!rest || !*rest)
-            continue;
-        if (!self->sorted[i].tmpfs)
-            s_make_path(self, self->sorted[i].source, rest, file);
-        return true;
+        if (rest && *rest)
+            return &self->sorted[i];
     }
-    return false;
+    return NULL;
 }
 
-/*  A mount on a path that is there goes into every copy that shows it. */
-static void s_on_existing(plan_t *self, const view_mount_t *mount)
+/*  A mount on a path that is there, or inside another, goes into every copy that shows it. Its place is made in the other's source; one in
+ *  memory has none, and is empty in each copy. */
+static void s_on_existing(plan_t *self, const view_mount_t *mount, const view_mount_t *outer, bool file)
 {
+    const char *below = outer ? s_below(mount->target, outer->target) : NULL;
+    if (outer && !outer->tmpfs)
+        s_make_path(self, outer->source, below, file);
     for (size_t i = 0; i < self->mirror_count; i++) {
         const char *rest = s_below(mount->target, self->mirrors[i].path);
-        char *inside = rest && *rest ? tt_sprintf("%s%s", self->mirrors[i].copy, rest) : NULL;
-        if (inside)
-            s_put(self, mount, inside);
+        const bool in_memory = outer && outer->tmpfs;
+        if (!rest || !*rest || (in_memory && strlen(rest) < strlen(below))) /* the last: a copy of what it hides */
+            continue;
+        char *inside = tt_sprintf("%s%s", self->mirrors[i].copy, rest);
+        if (in_memory) {
+            char *base = tt_sprintf("%.*s", (int)(strlen(inside) - strlen(below)), inside);
+            s_make_path(self, base, below, file);
+            free(base);
+        }
+        s_put(self, mount, inside);
         free(inside);
     }
 }
@@ -239,10 +247,10 @@ static tt_status_t s_on_missing(plan_t *self, const view_mount_t *mount, bool fi
 static tt_status_t s_mount(plan_t *self, const view_mount_t *mount)
 {
     const bool file = !mount->tmpfs && !s_is_dir(mount->source);
-    const bool inside = s_inside(self, mount, file);
-    if (!s_exists(mount->target) && !inside)
+    const view_mount_t *outer = s_outer(self, mount);
+    if (!s_exists(mount->target) && !outer)
         return s_on_missing(self, mount, file);
-    s_on_existing(self, mount);
+    s_on_existing(self, mount, outer, file);
     return TT_OK;
 }
 

@@ -56,7 +56,8 @@ static int s_in_view(const view_want_t *want, const char *command)
     assert_ok(view_plan(&steps, &begin, want, s_note, NULL));
     const pid_t pid = fork();
     if (pid == 0) {
-        if (tt_steps_run(&steps) != 0 || (begin && chdir(begin) != 0))
+        size_t failed;
+        if (tt_steps_run(&steps, &failed) != 0 || (begin && chdir(begin) != 0))
             _exit(99);
         execl("/bin/sh", "sh", "-c", command, (char *)NULL);
         _exit(98);
@@ -106,6 +107,31 @@ static void test_folders_appear_where_the_manifest_says(void **state)
     assert_int_not_equal(access("/usr/not-there", F_OK), 0);
     assert_int_not_equal(access(nested, F_OK), 0); /* nothing was left on the machine */
     free(made), free(command), free(nested), free(a), free(b), free(c), free(there), free(scratch);
+}
+
+/*  What is mounted in it has its place made there: a folder, a file, one in memory again. */
+static void test_mounts_inside_one_in_memory(void **state)
+{
+    (void)state;
+    char *a = s_folder("m"), *file = tt_sprintf("%s/who", a), *there = s_path("m1"), *scratch = s_path("s7");
+    const char kind = s_kind();
+    mkdir(scratch, 0755);
+    mkdir(there, 0755);
+    char *below = tt_sprintf("%s/deep/er", there);
+    const view_mount_t mounts[] = {{.target = "/memory-not-there", .tmpfs = "size=65536"},
+        {.source = a, .target = "/memory-not-there/sub"}, {.source = file, .target = "/memory-not-there/a/b/file"},
+        {.target = "/memory-not-there/c", .tmpfs = "size=65536"}, {.source = a, .target = "/memory-not-there/c/sub"},
+        {.target = there, .tmpfs = "size=65536"}, {.source = a, .target = below},
+        {.source = a, .target = "/usr/not-there"}};
+    const view_want_t want = {.mounts = mounts, .count = TT_COUNT(mounts), .scratch = scratch, .kind = kind};
+    char *command =
+        tt_sprintf("cd /memory-not-there && test $(cat sub/who)$(cat a/b/file)$(cat c/sub/who)$(cat %s/who) = mmmm &&"
+                   "test -e /etc/passwd",
+            below);
+    assert_int_equal(s_in_view(&want, command), 0);
+    char *made = tt_sprintf("%s/deep", there);
+    assert_int_not_equal(access(made, F_OK), 0); /* nothing was left on the machine */
+    free(made), free(command), free(below), free(a), free(file), free(there), free(scratch);
 }
 
 /*  /tmp is where the sources are, and we. */
@@ -202,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_folders_appear_where_the_manifest_says),
+        cmocka_unit_test(test_mounts_inside_one_in_memory),
         cmocka_unit_test(test_a_mount_may_hide_its_own_source),
         cmocka_unit_test(test_a_working_directory_that_is_nowhere),
         cmocka_unit_test(test_files_are_mounted_too),
