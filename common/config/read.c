@@ -7,6 +7,12 @@
 #include <string.h>
 #include <yaml.h>
 
+/*  Key and origin of what this text has given: nothing may be given twice. */
+typedef struct {
+    entry_t *list;
+    size_t count;
+} given_t;
+
 typedef struct {
     tt_config_t *config;
     yaml_parser_t parser;
@@ -15,11 +21,9 @@ typedef struct {
     const char *name;   /* of the file                             */
     const char *origin; /* NULL = name:line:column                 */
     tt_status_t code;
-    bool any;     /* value was there       */
-    size_t first; /* entries from here on come from this text */
+    bool any; /* value was there                         */
     char path[KEY_MAX + 1];
-    entry_t *sections; /* key and origin of every section of this text: none may be given twice */
-    size_t section_count;
+    given_t values, sections;
 } reader_t;
 
 static tt_status_t s_node(reader_t *self, const yaml_event_t *event, const yaml_mark_t *at, int depth);
@@ -135,15 +139,38 @@ static tt_status_t s_err_twice(const reader_t *self, const yaml_mark_t *at, cons
     return s_err_path(self, at, what);
 }
 
+/*  NULL: it was not. */
+static const entry_t *s_given(const given_t *self, const char *key)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (strcmp(self->list[i].key, key) == 0)
+            return &self->list[i];
+    return NULL;
+}
+
+static void s_give(given_t *self, const char *key, char *origin)
+{
+    if (self->count % 64 == 0)
+        self->list = tt_realloc(self->list, (self->count + 64) * sizeof *self->list);
+    self->list[self->count++] = (entry_t){.key = tt_strdup(key), .origin = origin};
+}
+
+static void s_given_free(given_t *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        entry_free(&self->list[i]);
+    free(self->list);
+}
+
 static tt_status_t s_add(reader_t *self, entry_t *entry, const yaml_mark_t *at)
 {
     const short_t *word = short_of_whole(self->path);
     const char *key = word ? word->key : self->path;
-    const entry_t *old = config_entry(self->config, key);
+    const entry_t *before = s_given(&self->values, key);
     tt_status_t status = TT_OK;
-    if (old && (size_t)(old - self->config->entries) >= self->first)
-        status = s_err_twice(self, at, old);
-    else if (!old && self->config->entry_count >= KEYS_MAX)
+    if (before)
+        status = s_err_twice(self, at, before);
+    else if (!config_entry(self->config, key) && self->config->entry_count >= KEYS_MAX)
         status = s_err_path(self, at, "more than 4096 keys");
     if (status != TT_OK) {
         entry_free(entry);
@@ -151,22 +178,14 @@ static tt_status_t s_add(reader_t *self, entry_t *entry, const yaml_mark_t *at)
     }
     entry->key = tt_strdup(key);
     entry->origin = s_place(self, at);
+    s_give(&self->values, key, s_place(self, at));
     config_add(self->config, entry);
     return TT_OK;
 }
 
-/*  Of this text; NULL: it is none. */
-static const entry_t *s_find_section(const reader_t *self)
-{
-    for (size_t i = 0; i < self->section_count; i++)
-        if (strcmp(self->sections[i].key, self->path) == 0)
-            return &self->sections[i];
-    return NULL;
-}
-
 static tt_status_t s_scalar(reader_t *self, const yaml_event_t *event, const yaml_mark_t *at)
 {
-    const entry_t *section = s_find_section(self);
+    const entry_t *section = s_given(&self->sections, self->path);
     if (section)
         return s_err_twice(self, at, section);
     entry_t entry = {.kind = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE ? ENTRY_PLAIN : ENTRY_QUOTED};
@@ -257,15 +276,12 @@ static tt_status_t s_open_section(reader_t *self, const yaml_mark_t *at, int dep
 {
     if (depth == DEPTH_MAX)
         return s_err_path(self, at, "sections nested deeper than 16");
-    if (self->section_count == KEYS_MAX)
+    if (self->sections.count == KEYS_MAX)
         return s_err_path(self, at, "more than 4096 sections");
-    const entry_t *value = config_entry(self->config, self->path), *section = s_find_section(self);
-    const bool here = value && (size_t)(value - self->config->entries) >= self->first;
-    if (section || here)
+    const entry_t *value = s_given(&self->values, self->path), *section = s_given(&self->sections, self->path);
+    if (section || value)
         return s_err_twice(self, at, section ? section : value);
-    if (self->section_count % 64 == 0)
-        self->sections = tt_realloc(self->sections, (self->section_count + 64) * sizeof *self->sections);
-    self->sections[self->section_count++] = (entry_t){.key = tt_strdup(self->path), .origin = s_place(self, at)};
+    s_give(&self->sections, self->path, s_place(self, at));
     return TT_OK;
 }
 
@@ -324,13 +340,7 @@ tt_status_t config_read(tt_config_t *self, const char *text, size_t size, const 
 {
     if (size > TEXT_MAX)
         return tt_err(code, "%s: more than 1 MiB; this is not a config", name);
-    reader_t reader = {.config = self,
-        .text = text,
-        .size = size,
-        .name = name,
-        .origin = origin,
-        .code = code,
-        .first = under ? SIZE_MAX : self->entry_count};
+    reader_t reader = {.config = self, .text = text, .size = size, .name = name, .origin = origin, .code = code};
     snprintf(reader.path, sizeof reader.path, "%s", under ? under : "");
     const int ready = yaml_parser_initialize(&reader.parser);
     TT_CHECK(ready);
@@ -339,8 +349,7 @@ tt_status_t config_read(tt_config_t *self, const char *text, size_t size, const 
     if (status == TT_OK && under && !reader.any)
         status = tt_err(code, "%s %s=: no value; null switches a rule off, \"\" is the empty text", name, under);
     yaml_parser_delete(&reader.parser);
-    for (size_t i = 0; i < reader.section_count; i++)
-        entry_free(&reader.sections[i]);
-    free(reader.sections);
+    s_given_free(&reader.values);
+    s_given_free(&reader.sections);
     return status;
 }

@@ -319,12 +319,12 @@ static void test_set_messages(void **state)
         {"shards=#4", TT_USAGE, "--set shards=: no value; null switches a rule off, \"\" is the empty text"},
         {"shards=---", TT_USAGE, "--set shards=: no value; null switches a rule off, \"\" is the empty text"},
         {"a b=1", TT_USAGE, "--set a b=1: not of the form KEY=VALUE, as in learner.replicas=2"},
+        {"learner={shards: 2, shards: 4}", TT_USAGE, "--set: learner.shards: given twice; first at --set"},
         {"hidden=[1", TT_USAGE, "--set: not YAML: while parsing a flow sequence: did not find expected ',' or ']'"},
         {"learner.shard=1", TT_CONFIG, "--set: unknown key 'learner.shard'; did you mean 'learner.shards'?"},
         {"learner.shards=9", TT_CONFIG, "--set: learner.shards: '9' is outside 1 .. 8"},
-        {"stop={limit: 1, limit: 2}", TT_CONFIG, NULL},
     };
-    for (size_t i = 0; i + 1 < TT_COUNT(cases); i++) {
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
         thing_t thing;
         const char *const sets[] = {cases[i].set, NULL};
         assert_int_equal(s_take(&thing, "", sets), cases[i].status);
