@@ -26,17 +26,8 @@ static tt_status_t s_stop(run_t *run, const char *body)
 static tt_status_t s_scale(run_t *run, const char *body)
 {
     json_t *wanted = NULL;
-    const char *role;
-    json_t *count;
     TT_TRY(tt_order_parse(&wanted, "scale", body));
-    tt_status_t status =
-        json_object_size(wanted) ? TT_OK : tt_err(TT_INVALID, "say which role, for example {\"collector\": 2}");
-    json_object_foreach(wanted, role, count)
-    {
-        if (status == TT_OK)
-            status = json_is_integer(count) ? run_scale(run, role, json_integer_value(count))
-                                            : tt_err(TT_USAGE, "%s: expected a number", role);
-    }
+    const tt_status_t status = run_scale(run, wanted);
     json_decref(wanted);
     return status;
 }

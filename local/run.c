@@ -309,12 +309,27 @@ static tt_status_t s_check(const run_t *self)
     return status;
 }
 
-tt_status_t run_scale(run_t *self, const char *role, int64_t replicas)
+static tt_status_t s_scale(run_t *self, const char *role, const json_t *replicas)
 {
     const front_local_t *local = self->front->local;
-    json_t *before = json_deep_copy(self->job), *metadata = json_object_get(self->job, "metadata");
-    tt_status_t status = local->scale ? local->scale(self->job, role, replicas)
-                                      : tt_err(TT_UNSUPPORTED, "a %s cannot be scaled", self->front->kind);
+    if (!local->scale)
+        return tt_err(TT_UNSUPPORTED, "a %s cannot be scaled", self->front->kind);
+    if (!json_is_integer(replicas))
+        return tt_err(TT_USAGE, "%s: expected a number", role);
+    return local->scale(self->job, role, json_integer_value(replicas));
+}
+
+tt_status_t run_scale(run_t *self, json_t *wanted)
+{
+    json_t *before = json_deep_copy(self->job), *metadata = json_object_get(self->job, "metadata"), *replicas;
+    const char *role;
+    tt_status_t status =
+        json_object_size(wanted) ? TT_OK : tt_err(TT_INVALID, "say which role, for example {\"collector\": 2}");
+    json_object_foreach(wanted, role, replicas)
+    {
+        if (status == TT_OK)
+            status = s_scale(self, role, replicas);
+    }
     if (status == TT_OK)
         status = s_check(self);
     if (status == TT_OK) {

@@ -60,9 +60,10 @@ void run_api(void *ctx, const tt_server_request_t *request);
 /*  control.c: the socket that `tutti status`, `scale` and `stop` speak to. */
 tt_status_t control_serve(run_t *self);
 
-/*  run.c: what changed is planned and done; the job's number of a role changed (TT_NOT_FOUND: no such role). */
+/*  run.c: what changed is planned and done; the job's numbers changed as {role: number} says, all of them or, on an error
+ *  (TT_NOT_FOUND: no such role), none. */
 void run_settle(run_t *self);
-tt_status_t run_scale(run_t *self, const char *role, int64_t replicas);
+tt_status_t run_scale(run_t *self, json_t *wanted);
 void run_stop(run_t *self, int signal);
 /*  show.c: say what has changed; keep job.json and pods.json; the answer to `tutti status`, a new reference. */
 void run_say(run_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

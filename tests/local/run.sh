@@ -232,6 +232,9 @@ await counted 1
 has out 'spec.collector.replicas: expected at most maxReplicas'
 "$TUTTI" scale live learner=1 >out 2>&1 && fail "scaled a role that the job has not"
 has out 'the job has no spec.learner'
+"$TUTTI" scale live collector=2 learner=1 >out 2>&1 && fail "scaled one role of two"
+"$TUTTI" status live >out
+grep -qE 'collector +1 of 1' out || fail "one role of a refused scale was changed: $(cat out)"
 said() { "$TUTTI" logs live collector | grep -q 'on '; }
 await said
 "$TUTTI" stop live >out 2>&1 || fail "stop"
