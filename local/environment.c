@@ -113,13 +113,13 @@ static tt_status_t s_env_from(environment_t *self, const place_t *place, const j
 static const char *s_member(const char *path, const char *head, char *out, size_t size)
 {
     const size_t length = strlen(head);
-    if (strncmp(path, head, length) != 0 || path[length] != '[')
+    if (strncmp(path, head, length) != 0 || strncmp(path + length, "['", 2) != 0)
         return NULL;
     snprintf(out, size, "%s", path + length + 2);
-    char *end = strchr(out, ']');
-    if (!end || end == out)
+    char *end = strstr(out, "']");
+    if (!end || end == out || end[2])
         return NULL;
-    end[-1] = '\0';
+    *end = '\0';
     return out;
 }
 

@@ -1,4 +1,5 @@
 /*  Variables as a kubelet makes them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
@@ -102,6 +103,17 @@ static void test_what_is_not_there(void **state)
     s_assert_wrong("{'envFrom':[{'secretRef':{'name':'zz'}}]}", "envFrom: the manifest has no Secret zz");
     s_assert_wrong("{'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'spec.what'}}}]}",
         "env A: fieldRef spec.what means nothing on this machine");
+    static const char *const paths[] = {"metadata.labels[", "metadata.labels['", "metadata.labels['']",
+        "metadata.labels['app'", "metadata.labels['app']x", "metadata.labels[app]", "metadata.annotations["};
+    for (size_t i = 0; i < TT_COUNT(paths); i++) {
+        char quoted[128] = "", container[256], want[128];
+        for (const char *c = paths[i]; *c; c++)
+            snprintf(quoted + strlen(quoted), sizeof quoted - strlen(quoted), *c == '\'' ? "\\u0027" : "%c", *c);
+        snprintf(
+            container, sizeof container, "{'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'%s'}}}]}", quoted);
+        snprintf(want, sizeof want, "env A: fieldRef %s means nothing on this machine", paths[i]);
+        s_assert_wrong(container, want);
+    }
     s_assert_wrong("{'env':[{'name':'A=B','value':'1'}]}", "env: 'A=B' is not the name of a variable");
 }
 
