@@ -104,25 +104,32 @@ static tt_status_t s_fetch(const tt_args_t *args)
 
 /* ---- a pod that stays ------------------------------------------------------------------------------------------------ */
 
-/*  The run directory may not be there yet: the coordinator of the same pod makes it. */
-static bool s_has_ended(const char *operand)
+/*  A path may not be there yet: the coordinator of the same pod makes it. A name is a run's that is there. */
+static tt_status_t s_place(char *path, size_t size, const char *operand)
 {
-    char path[4300];
-    snprintf(path, sizeof path, "%s/result.json", operand);
-    return access(path, F_OK) == 0;
+    tt_rundir_t run;
+    if (strchr(operand, '/') || access(operand, F_OK) == 0) {
+        snprintf(path, size, "%s/result.json", operand);
+        return TT_OK;
+    }
+    TT_TRY(tt_rundir_find(&run, operand));
+    snprintf(path, size, "%s/result.json", run.path);
+    return TT_OK;
 }
 
 static tt_status_t s_stay(const char *operand, uint64_t seconds)
 {
     int fd = -1;
+    char result[4300];
     int64_t until_ms = INT64_MAX;
     if (fetch_is_url(operand))
         return tt_err(TT_USAGE, "--stay looks at a run directory; a URL has none");
+    TT_TRY(s_place(result, sizeof result, operand));
     TT_TRY(tt_signals_open(&fd));
     for (;;) {
         struct pollfd signals = {.fd = fd, .events = POLLIN};
         const int64_t now_ms = tt_now_ms(tt_clock_real());
-        if (until_ms == INT64_MAX && s_has_ended(operand))
+        if (until_ms == INT64_MAX && access(result, F_OK) == 0)
             until_ms = now_ms + (int64_t)seconds * 1000;
         if (now_ms >= until_ms || (poll(&signals, 1, LOOK_MS) > 0 && tt_signals_next(fd) != 0))
             break;

@@ -1,9 +1,11 @@
 #include "cli/launch.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "cli/display.h"
 #include "cli/updates.h"
@@ -246,23 +248,35 @@ static void s_print_started(const tt_launch_t *launch, pid_t pid)
     json_decref(started);
 }
 
+/*  How a run ended that never said that it trains; a short one may be over before it could. */
+static int s_end_of(pid_t pid)
+{
+    int how = 0;
+    while (waitpid(pid, &how, 0) < 0)
+        if (errno != EINTR)
+            return 70;
+    return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
 /*  The pipe's writing end stays open in the daemon until it has said how the beginning went. */
 static int s_await_start(const tt_launch_t *launch, int fd, pid_t pid)
 {
     char word = 0;
     const ssize_t got = read(fd, &word, 1);
     close(fd);
-    if (got == 1) {
-        if (launch->json)
-            s_print_started(launch, pid);
-        else
-            printf("%s is running (process %d)\n  tutti status %s\n  tutti logs %s -f\n  tutti stop %s\n",
-                tt_shown(launch->run->name), (int)pid, tt_shown(launch->run->name), tt_shown(launch->run->name),
-                tt_shown(launch->run->name));
-        return 0;
-    }
-    fprintf(stderr, "tutti run: the run ended before it trained; see %s/logs/run.log\n", tt_shown(launch->run->path));
-    return 70;
+    const int code = got == 1 ? 0 : s_end_of(pid);
+    const char *name = tt_shown(launch->run->name);
+    if (code)
+        fprintf(stderr, "tutti %s: the run ended before it trained; see %s/logs/run.log\n",
+            launch->resume ? "resume" : "run", tt_shown(launch->run->path));
+    else if (launch->json)
+        s_print_started(launch, pid);
+    else if (got == 1)
+        printf("%s is running (process %d)\n  tutti status %s\n  tutti logs %s -f\n  tutti stop %s\n", name, (int)pid,
+            name, name, name);
+    else
+        printf("%s has ended already\n  tutti status %s\n  tutti logs %s\n", name, name, name);
+    return code;
 }
 
 /*  Nobody should find out after a night that a run had no end. */

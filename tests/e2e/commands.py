@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -207,6 +208,10 @@ def test_fetch_stays(world):
     wait_for(lambda: s_blocks(told.pid, signal.SIGTERM), "it to be ready to be told")
     told.send_signal(signal.SIGTERM)
     equal(told.wait(60), 0, "it was told to go")
+    equal(world.tutti("fetch", "later", "--stay", "0").returncode, 0, "it has stayed with a run by its name")
+    lost = world.tutti("fetch", "latr", "--stay", "1000")
+    equal(lost.returncode, 66, f"there is no run of that name: {lost.stderr}")
+    check("no run 'latr'" in lost.stderr, lost.stderr)
 
 
 def test_a_run_is_its_owners(world):
@@ -332,6 +337,14 @@ def test_detach(world):
     done = world.tutti("run", world.config(), "--run-dir", run_dir, "--detach", "--set", "stop.env_steps=1000M")
     equal(done.returncode, 0, f"run --detach: {done.stderr}")
     check("left" in done.stdout, f"its name is missing: {done.stdout}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = f"coordinator.http=127.0.0.1:{taken.getsockname()[1]}"
+        refused = world.tutti("run", world.config(), "--run-dir", os.path.join(world.path, "taken"), "--detach", "--set", port)
+    equal(refused.returncode, 73, f"the end of a detached run that never trained: {refused.stderr}")
+    for number in range(3):  # over before it could say that it trains, or not
+        short = world.tutti("run", world.config(), "--run-dir", os.path.join(world.path, f"short{number}"), "--detach", "--set", "stop.env_steps=1")
+        equal(short.returncode, 0, f"a detached run of one update: {short.stdout}{short.stderr}")
+        check(f"tutti status short{number}" in short.stdout, short.stdout)
     status = world.look(run_dir)
     check(status["env_steps"] > 0, f"it does not train: {status}")
     check("left" in world.tutti("ps").stdout, "ps does not show it")
