@@ -365,6 +365,23 @@ static void test_a_name_of_what_cannot_be_looked_at_stays(void **state)
     free(words);
 }
 
+/*  As links of our own making: so many runs would take a while to make. */
+static void test_however_many_there_are(void **state)
+{
+    (void)state;
+    enum { NAMES = 5000 };
+    tt_rundir_t run;
+    int names = 0;
+    assert_ok(tt_rundir_create(&run, NULL, "job"));
+    for (int i = 2; i <= NAMES; i++) {
+        char link[128];
+        snprintf(link, sizeof link, "state/tutti/runs/job-%d", i);
+        assert_int_equal(symlink(run.path, link), 0);
+    }
+    assert_ok(tt_registry_each(s_count, &names));
+    assert_int_equal(names, NAMES);
+}
+
 static void test_a_run_that_was_moved_is_not_its_own_nearest(void **state)
 {
     (void)state;
@@ -413,6 +430,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_name_without_its_number, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_directory_that_may_not_be_looked_at, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_name_of_what_cannot_be_looked_at_stays, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_however_many_there_are, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_was_moved_is_not_its_own_nearest, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
     };
