@@ -97,26 +97,44 @@ bool compose_fence(const core_t *self, const tt_msg_SEGMENT_t *msg)
     return !s_decides(self) || s_is_placed(self, msg->instance, msg->env_lo, msg->env_count, msg->before, msg->after);
 }
 
+/*  By a roster that was missed a range may have moved, and moved back by this one. */
 static bool s_keep(const void *ctx, const intake_segment_t *segment)
 {
     const core_t *self = ctx;
-    return s_is_placed(self, segment->instance, segment->env_lo, segment->env_count, segment->before, segment->after);
+    return !self->compose.missed &&
+           s_is_placed(self, segment->instance, segment->env_lo, segment->env_count, segment->before, segment->after);
+}
+
+static void s_note_epoch(compose_t *self, uint64_t epoch)
+{
+    self->missed = epoch != self->epoch + 1;
+    self->epoch = epoch;
+}
+
+/*  Another rank 0, maybe another batch. */
+static tt_status_t s_ask_anew(core_t *self)
+{
+    compose_reset(&self->compose);
+    if (self->at.batches_counted == self->at.update || self->at.step > 0)
+        return TT_OK; /* a finished step means that everyone had the same batch */
+    /* no step of it is done, so it can be made of other copies; its episodes are counted again then */
+    position_retract(&self->at);
+    ending_retract(&self->ending);
+    return statistics_uncount(&self->statistics);
 }
 
 tt_status_t compose_on_roster(core_t *self, uint64_t leader)
 {
+    s_note_epoch(&self->compose, self->view.epoch);
     if (!s_decides(self) || !self->at.holds)
         return TT_OK;
-    /* the heir of a range starts from rank 0's states: what its former holder played leads nowhere */
-    intake_disown(self->data.intake, s_keep, self);
-    if (!self->view.member || self->view.rank == 0 || self->view.learner[0].instance == leader)
-        return TT_OK;
-    compose_reset(&self->compose); /* another rank 0, maybe another batch */
-    if (!self->at.begun || self->at.step > 0)
-        return TT_OK; /* a finished step means that everyone had the same batch */
-    /* no step of it is done, so it can be made of other copies; its episodes are counted again then */
-    position_retract(&self->at);
-    return statistics_uncount(&self->statistics);
+    const bool follows = self->view.member && self->view.rank > 0;
+    if (follows && self->view.learner[0].instance != leader)
+        TT_TRY(s_ask_anew(self));
+    /* the heir of a range starts from rank 0's states: what its former holder played leads nowhere. What rank 0 has of complete batches
+     * stays; what others have of them it may have dropped, and what is collected again says the same of itself */
+    intake_disown(self->data.intake, follows ? self->at.batches_counted : intake_base(self->data.intake), s_keep, self);
+    return TT_OK;
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /*  compose - where a segment that is collected again has other bits (at lag > 1, or when envs cannot be saved), rank 0 says
  *  what a batch is made of: the first copies that it got. The others ask for its composition, and for the segments that
- *  they lack or have other copies of. When ranges move, what is unfinished and came from a range of before is forgotten,
- *  so that an env always goes on from where its trajectory in the trained batches ended.
+ *  they lack or have other copies of. When ranges move, what is unfinished (on the others: what has not begun) and came from a
+ *  range of before is forgotten, so that an env always goes on from where its trajectory in the trained batches ended.
  *
  *  compose.c alone reads and writes compose_t.
  *  Threads: the learner's. */
@@ -12,6 +12,8 @@ typedef struct {
     tt_packet_t answer;    /* what rank 0 makes batch `known - 1` of      */
     uint64_t known, taken; /* batches below: their answer came; they have it */
     int64_t known_ms;      /* since when it is known                      */
+    uint64_t epoch;        /* of the newest roster                        */
+    bool missed;           /* one between it and that before              */
 } compose_t;
 
 /*  May a collector's segment count? */

@@ -14,6 +14,12 @@ void ending_rule(ending_t *self, const char *rule)
         self->reason = rule;
 }
 
+void ending_retract(ending_t *self)
+{
+    if (self->reason != self->asked)
+        self->reason = NULL;
+}
+
 void ending_ask(ending_t *self, const char *reason, bool finish)
 {
     tt_text_copy(self->asked, sizeof self->asked, reason && reason[0] ? reason : "stop");

@@ -23,6 +23,8 @@ typedef struct {
 void ending_reset(ending_t *self);
 /*  A stop rule holds (NULL: none does). The first reason stays. */
 void ending_rule(ending_t *self, const char *rule);
+/*  The batch by which a rule held is another one now, and the rules are looked at again. What was asked for stays. */
+void ending_retract(ending_t *self);
 /*  The coordinator's STOP: finish, or end the process. */
 void ending_ask(ending_t *self, const char *reason, bool finish);
 /*  Between updates: what was asked for is due. */
@@ -32,5 +34,5 @@ void ending_report(ending_t *self);
 bool ending_leave(ending_t *self);
 /*  A signal; alone: nobody else holds the weights. */
 void ending_drain(ending_t *self, int64_t now_ns, bool alone);
-/*  The farewell is being said. */
+/*  The farewell was said. */
 void ending_bid(ending_t *self);

@@ -271,9 +271,10 @@ static void s_disown_env(intake_t *self, intake_batch_t *slot, uint32_t env)
     stand->known[env] = false;
 }
 
-void intake_disown(intake_t *self, bool (*keep)(const void *ctx, const intake_segment_t *segment), const void *ctx)
+void intake_disown(
+    intake_t *self, uint64_t first, bool (*keep)(const void *ctx, const intake_segment_t *segment), const void *ctx)
 {
-    for (uint64_t batch = intake_base(self); batch < intake_upto(self); batch++) {
+    for (uint64_t batch = first > self->first ? first : self->first; batch < intake_upto(self); batch++) {
         intake_batch_t *slot = s_slot(self, batch);
         for (uint32_t env = 0; env < self->cfg.N; env++)
             if (slot->owner[env] && !keep(ctx, slot->segment[slot->owner[env] - 1]))

@@ -67,9 +67,10 @@ typedef struct {
 tt_status_t intake_add(
     intake_t *self, const tt_msg_SEGMENT_t *msg, zmq_msg_t *frame, const intake_range_t *force, uint32_t *fresh);
 
-/*  Disown what `keep` refuses in all batches from intake_base() on: where a second copy has other bits, an env must not
- *  go on from another trajectory than the one its new collector starts from. Complete batches stay as they are. */
-void intake_disown(intake_t *self, bool (*keep)(const void *ctx, const intake_segment_t *segment), const void *ctx);
+/*  Disown what `keep` refuses in all batches from `first` on that are kept: where a second copy has other bits, an env must
+ *  not go on from another trajectory than the one its new collector starts from. */
+void intake_disown(
+    intake_t *self, uint64_t first, bool (*keep)(const void *ctx, const intake_segment_t *segment), const void *ctx);
 
 /*  Batches below this may be sent; first batch that is not complete. */
 uint64_t intake_upto(const intake_t *self);

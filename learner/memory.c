@@ -1,5 +1,6 @@
 #define TT_LOG_COMPONENT "replay"
 #include "learner/memory.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -153,13 +154,8 @@ tt_status_t memory_place(memory_t *self, tt_device_t *device, tt_stream_t *strea
 
 /* ---- in --------------------------------------------------------------------------------------------------------------- */
 
-tt_status_t memory_insert(memory_t *self, const intake_batch_t *batch, const uint8_t *broken)
+static uint32_t s_parts(const memory_t *self, const intake_batch_t *batch, replay_part_t *part)
 {
-    replay_stats_t stats;
-    replay_stats(self->replay, &stats);
-    if (stats.batches && stats.next > batch->batch)
-        return TT_OK;
-    replay_part_t *part = tt_array0(self->cfg.N, sizeof *part);
     uint32_t parts = 0;
     for (uint32_t lo = 0, hi; lo < self->cfg.N; lo = hi) {
         const intake_segment_t *segment = batch->segment[batch->owner[lo] - 1];
@@ -172,7 +168,29 @@ tt_status_t memory_insert(memory_t *self, const intake_batch_t *batch, const uin
             .count = hi - lo,
             .env = lo};
     }
-    const tt_status_t status = replay_insert(self->replay, batch->batch, part, parts, broken);
+    return parts;
+}
+
+static tt_status_t s_insert(
+    memory_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken)
+{
+    replay_stats_t stats;
+    replay_stats(self->replay, &stats);
+    if (stats.batches == 0 || stats.next <= batch)
+        return replay_insert(self->replay, batch, part, parts, broken);
+    if (replay_has(self->replay, batch, part, parts, broken))
+        return TT_OK;
+    return tt_err(TT_UNAVAILABLE,
+        "batch %" PRIu64 " is in the replay, and was then composed anew of other rows: this learner begins anew, with "
+        "the replay of the others",
+        batch);
+}
+
+tt_status_t memory_insert(memory_t *self, const intake_batch_t *batch, const uint8_t *broken)
+{
+    replay_part_t *part = tt_array0(self->cfg.N, sizeof *part);
+    const uint32_t parts = s_parts(self, batch, part);
+    const tt_status_t status = s_insert(self, batch->batch, part, parts, broken);
     free(part);
     return status;
 }

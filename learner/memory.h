@@ -25,8 +25,9 @@ uint64_t memory_copy_bytes(const tt_train_cfg_t *train, const tt_columns_t *colu
 /*  Forget everything (a new era). */
 void memory_reset(memory_t *self);
 
-/*  A complete batch goes in, unless it is in already: what a joiner was sent may hold the batch in hand.
- *  broken[N]: the envs that do not go on from where the batch before left them. */
+/*  A complete batch goes in, unless it is in already: what a joiner was sent may hold the batch in hand, and that may have been
+ *  composed anew (compose.h). broken[N]: the envs that do not go on from where the batch before left them. TT_UNAVAILABLE: it is in as
+ *  it was composed before, of other rows, and nothing comes out again. */
 tt_status_t memory_insert(memory_t *self, const intake_batch_t *batch, const uint8_t *broken);
 /*  A saved replay replaces what is here (replay_load), or one that came in pieces (replay_warm_finish). */
 tt_status_t memory_load(memory_t *self, const void *block, size_t size, const replay_pieces_t *pieces);

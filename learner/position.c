@@ -58,7 +58,7 @@ void position_uncount(position_t *self)
 
 void position_retract(position_t *self)
 {
-    TT_CHECK(self->begun && self->step == 0);
+    TT_CHECK(self->holds && self->step == 0 && self->batches_counted == self->update + 1);
     self->begun = false;
     self->batches_counted = self->update;
 }

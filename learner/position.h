@@ -53,7 +53,7 @@ void position_owe(position_t *self, uint32_t steps);
 void position_begin(position_t *self, uint64_t oldest);
 /*  The run ends within update n, as if batch n had not come yet. */
 void position_uncount(position_t *self);
-/*  No step is done, and batch n is made of something else: it does not count, and is to begin again. */
+/*  No step is done, and batch n, which counts, is made of something else: it does not count, and is to begin (again). */
 void position_retract(position_t *self);
 /*  One step more, with a minibatch or of nothing. */
 void position_step(position_t *self, bool made);

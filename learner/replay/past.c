@@ -412,3 +412,47 @@ void past_add(past_t *self, uint64_t number, const replay_part_t *part, uint32_t
     s_copy_finals(self, batch, part, parts);
     past_mark(self, batch);
 }
+
+/* ---- the same again --------------------------------------------------------------------------------------------------- */
+
+static bool s_same(const void *a, const void *b, size_t size)
+{
+    return size == 0 || memcmp(a, b, size) == 0; /* else there may be no arrays */
+}
+
+static bool s_same_columns(const past_t *self, const past_batch_t *a, const past_batch_t *b)
+{
+    const size_t rows = (size_t)self->cfg.T * self->cfg.N;
+    bool same = true;
+    for (uint32_t c = 0; c < self->cfg.columns->count; c++)
+        if (past_stores(self, c))
+            same = same && s_same(a->column[c], b->column[c], rows * self->cfg.columns->at[c].bytes);
+    return same;
+}
+
+/*  Marks follow from these. */
+static bool s_same_batch(const past_t *self, const past_batch_t *a, const past_batch_t *b)
+{
+    const size_t N = self->cfg.N;
+    return a->finals == b->finals && s_same(a->broken, b->broken, N) && s_same(a->age, b->age, N * sizeof *a->age) &&
+           s_same(a->carry, b->carry, N * self->cfg.carry * sizeof *a->carry) && s_same_columns(self, a, b) &&
+           s_same(a->final_row, b->final_row, a->finals * sizeof *a->final_row) &&
+           s_same(a->final, b->final, a->finals * self->record);
+}
+
+bool past_has(const past_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken)
+{
+    if (self->first == self->next || self->next != batch + 1)
+        return false;
+    past_t alone;
+    const tt_status_t again = past_init(&alone, &self->cfg);
+    TT_CHECK(again == TT_OK); /* as the first time */
+    bool same = past_check(&alone, batch, part, parts) == TT_OK;
+    if (same) {
+        past_add(&alone, batch, part, parts, broken);
+        same = s_same_batch(self, past_batch(self, batch), past_batch(&alone, batch)) &&
+               s_same(self->tip, alone.tip, self->cfg.N * self->record);
+    }
+    past_free(&alone);
+    return same;
+}

@@ -65,6 +65,8 @@ uint64_t past_bytes(const past_t *self, const replay_part_t *part, uint32_t part
 void past_cut(past_t *self, const uint8_t *broken);
 /*  Copy it in; there is room. */
 void past_add(past_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken);
+/*  Is this what the newest batch, and what came after it, was made of? */
+bool past_has(const past_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken);
 /*  The oldest one goes. */
 void past_evict(past_t *self);
 

@@ -99,6 +99,11 @@ tt_status_t replay_insert(
     return TT_OK;
 }
 
+bool replay_has(const replay_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken)
+{
+    return past_has(&self->past, batch, part, parts, broken);
+}
+
 void replay_stats(const replay_t *self, replay_stats_t *out)
 {
     const past_t *past = &self->past;

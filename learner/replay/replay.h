@@ -85,6 +85,9 @@ typedef struct {
 tt_status_t replay_insert(
     replay_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken);
 
+/*  Is this what the newest batch was made of? No other can be asked for: it may have been cut by the one behind it. */
+bool replay_has(const replay_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken);
+
 typedef struct {
     uint64_t batches, rows, units; /* living                                                     */
     uint64_t finals;

@@ -54,7 +54,7 @@ static int s_take(fake_learner_t *self, const tt_msg_FETCH_t *fetch, tt_msg_FETC
         self->weights_fetched++;
         return 2;
     }
-    if (fetch->what == TT_FETCH_REPLAY && self->lend)
+    if ((fetch->what == TT_FETCH_REPLAY || fetch->what == TT_FETCH_BATCH) && self->lend)
         return self->lend(self->lend_ctx, fetch, answer, frames);
     if (fetch->what != TT_FETCH_ENVS || !self->store->states)
         return -1;

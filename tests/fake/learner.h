@@ -41,7 +41,7 @@ typedef struct {
     size_t pendings;
     uint32_t weights_fetched, envs_fetched;
     int (*lend)(void *ctx, const tt_msg_FETCH_t *question, tt_msg_FETCHED_t *answer, zmq_msg_t frames[2]);
-    void *lend_ctx; /* answers FETCH of the replay: its frames, -1 = not yet; NULL = never */
+    void *lend_ctx; /* answers FETCH of the replay or of a batch: its frames, -1 = not yet; NULL = never */
     bool gone;      /* the next FETCH of env states is answered: gone, and the base is behind it from then on */
 } fake_learner_t;
 

@@ -68,6 +68,19 @@ static void test_an_era_undoes_the_end_and_not_what_was_asked(void **state)
     assert_string_equal(self.reason, "stopped by a user");
 }
 
+static void test_another_batch_undoes_a_rule_and_not_what_was_asked(void **state)
+{
+    (void)state;
+    ending_t self = {0};
+    ending_rule(&self, "return_mean");
+    ending_retract(&self);
+    assert_null(self.reason);
+    ending_ask(&self, "stopped by a user", true);
+    ending_boundary(&self);
+    ending_retract(&self);
+    assert_string_equal(self.reason, "stopped by a user");
+}
+
 static void test_leaving_is_said_once(void **state)
 {
     (void)state;
@@ -98,6 +111,7 @@ int main(void)
         cmocka_unit_test(test_a_stop_without_finish_ends_the_process),
         cmocka_unit_test(test_a_long_reason_is_cut),
         cmocka_unit_test(test_an_era_undoes_the_end_and_not_what_was_asked),
+        cmocka_unit_test(test_another_batch_undoes_a_rule_and_not_what_was_asked),
         cmocka_unit_test(test_leaving_is_said_once),
         cmocka_unit_test(test_farewell_is_for_who_is_alone_and_once),
     };

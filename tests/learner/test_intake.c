@@ -269,7 +269,7 @@ static bool s_from_two(const void *ctx, const intake_segment_t *segment)
     return segment->instance == 2;
 }
 
-/*  Ranges moved: what is unfinished and was made by another is forgotten, with its states; complete batches stay. */
+/*  Ranges moved: what was made by another is forgotten, with its states, from a batch on; those before it stay. */
 static void test_what_is_disowned_may_come_again(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void test_what_is_disowned_may_come_again(void **state)
     assert_ok(s_add_from(intake, 1, 1, 0, 0, 4, NULL, NULL)); /* batch 1: env 5 is missing */
     assert_ok(s_add_from(intake, 2, 1, 0, 4, 1, NULL, NULL));
     assert_ok(s_add_from(intake, 1, 2, 0, 0, 2, NULL, NULL));
-    intake_disown(intake, s_from_two, NULL);
+    intake_disown(intake, intake_base(intake), s_from_two, NULL);
     assert_true(intake_complete(intake, 0));
     assert_ok(intake_states(intake, 1, 0, N, out));
     assert_int_equal(intake_batch(intake, 1)->filled, 1);
@@ -292,6 +292,11 @@ static void test_what_is_disowned_may_come_again(void **state)
     assert_ok(s_add_from(intake, 3, 1, 0, 0, 6, NULL, &fresh));
     assert_int_equal(fresh, 5);
     assert_true(intake_complete(intake, 1));
+    intake_disown(intake, 0, s_from_two, NULL); /* complete ones, too */
+    assert_int_equal(intake_base(intake), 0);
+    assert_int_equal(intake_batch(intake, 0)->filled, 0);
+    assert_int_equal(intake_batch(intake, 1)->filled, 1);
+    assert_int_equal(intake_states(intake, 1, 0, 1, out), TT_AGAIN);
     intake_destroy(&intake);
 }
 

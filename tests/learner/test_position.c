@@ -147,6 +147,19 @@ static void test_a_retracted_batch_is_counted_once(void **state)
     assert_int_equal(at.step, 0);
 }
 
+/*  A rule held by it, so that it has not begun. */
+static void test_a_counted_batch_is_retracted(void **state)
+{
+    (void)state;
+    position_t at = s_between(5);
+    position_count(&at);
+    position_retract(&at);
+    assert_false(at.begun);
+    assert_int_equal(at.batches_counted, 5);
+    position_count(&at);
+    assert_int_equal(at.batches_counted, 6);
+}
+
 static void test_an_era_resets_all_but_its_number(void **state)
 {
     (void)state;
@@ -222,6 +235,13 @@ static void s_retract_a_step(void)
     position_retract(&at);
 }
 
+static void s_retract_twice(void)
+{
+    position_t at = s_within(1, 2);
+    position_retract(&at);
+    position_retract(&at);
+}
+
 static void s_uncount_twice(void)
 {
     position_t at = s_within(1, 2);
@@ -257,7 +277,8 @@ static void test_no_other_way(void **state)
 {
     (void)state;
     void (*const deed[])(void) = {s_join_with_weights, s_count_twice, s_count_without_weights, s_begin_uncounted,
-        s_plan_within, s_step_between, s_step_too_many, s_finish_early, s_retract_a_step, s_uncount_twice};
+        s_plan_within, s_step_between, s_step_too_many, s_finish_early, s_retract_a_step, s_retract_twice,
+        s_uncount_twice};
     assert_int_equal(s_signal_of(s_fine), 0);
     for (size_t i = 0; i < sizeof deed / sizeof *deed; i++)
         if (s_signal_of(deed[i]) != SIGABRT)
@@ -275,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_who_joins_in_the_middle_begins_there),
         cmocka_unit_test(test_a_run_that_ends_within_an_update),
         cmocka_unit_test(test_a_retracted_batch_is_counted_once),
+        cmocka_unit_test(test_a_counted_batch_is_retracted),
         cmocka_unit_test(test_an_era_resets_all_but_its_number),
         cmocka_unit_test(test_no_other_way),
     };

@@ -250,6 +250,75 @@ static void test_limits(void **state)
     world_destroy(&world);
 }
 
+static bool s_has(const pair_t *pair)
+{
+    const world_t *world = pair->world;
+    return replay_has(pair->replay, world->batches - 1, world->part, world->parts, world->broke);
+}
+
+/*  Another byte at `at`: is it another batch? */
+static void s_check_differs(const pair_t *pair, void *at)
+{
+    *(uint8_t *)at ^= 1;
+    assert_false(s_has(pair));
+    *(uint8_t *)at ^= 1;
+}
+
+/*  Every kind of number that goes in, of the last env. */
+static void s_check_all_differ(pair_t *pair)
+{
+    world_t *world = pair->world;
+    const replay_part_t *part = &world->part[world->parts - 1];
+    const tt_segment_t *at = part->at;
+    const size_t env = part->first + part->count - 1, row = (size_t)(world->T - 1) * part->E + env;
+    s_check_differs(pair, (float *)at->column[world->columns->reward] + row);
+    s_check_differs(pair, (uint8_t *)at->column[world->columns->terminated] + row);
+    s_check_differs(pair, (uint8_t *)at->column[world->image] + 4 * row);
+    s_check_differs(pair, (uint8_t *)at->last[world->image] + 4 * env);
+    s_check_differs(pair, at->age + env);
+    s_check_differs(pair, at->carry + world->carry * (env + 1) - 1);
+    s_check_differs(pair, &world->broke[world->N - 1]);
+    for (uint32_t k = 0; k < part->K; k++)
+        if (at->final_env[k] == env)
+            s_check_differs(pair, (uint8_t *)at->final[world->image] + 4 * k);
+}
+
+/*  Each env by itself. */
+static void s_cut(const world_t *world, replay_part_t out[WORLD_ENVS])
+{
+    for (uint32_t p = 0; p < world->parts; p++)
+        for (uint32_t k = 0; k < world->part[p].count; k++) {
+            replay_part_t *part = &out[world->part[p].env + k];
+            *part = world->part[p];
+            part->first += k;
+            part->env += k;
+            part->count = 1;
+        }
+}
+
+/*  Whether it has a batch goes by what is in that, however it was cut into segments. */
+static void test_has(void **state)
+{
+    (void)state;
+    pair_t pair;
+    world_t *world = world_new(5, 7, 3);
+    world->breaks = 0.3;
+    world->carry = 2;
+    const replay_cfg_t cfg = world_cfg(world, 4, 2, 2);
+    pair_open(&pair, world, &cfg);
+    assert_false(replay_has(pair.replay, 0, world->part, 0, NULL));
+    for (uint32_t batch = 0; batch < 12; batch++) {
+        pair_play(&pair);
+        assert_true(s_has(&pair));
+        assert_false(replay_has(pair.replay, batch + 1, world->part, world->parts, world->broke));
+        s_check_all_differ(&pair);
+        replay_part_t part[WORLD_ENVS];
+        s_cut(world, part);
+        assert_true(replay_has(pair.replay, batch, part, world->N, world->broke));
+    }
+    pair_close(&pair);
+}
+
 static void test_owed(void **state)
 {
     (void)state;
@@ -268,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_refused_batches),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_has),
         cmocka_unit_test(test_owed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
