@@ -133,15 +133,13 @@ tt_status_t kube_config_load(kube_config_t **self_p, const kube_config_opts_t *o
         return s_from_file(self_p, opts->path, opts);
     if (list && *list)
         return s_from_list(self_p, list, opts);
-    if (host && *host && access(s_account, F_OK) == 0)
+    if (!opts->context && host && *host && access(s_account, F_OK) == 0)
         return kube_config_in_cluster(self_p, host, port && *port ? port : "443", s_account, opts);
     char *path = tt_sprintf("%s/.kube/config", home ? home : "");
     tt_status_t status = s_from_file(self_p, path, opts);
     if (status == TT_NOT_FOUND && access(path, F_OK) != 0)
-        status = tt_err(TT_NOT_FOUND,
-            "no configuration for Kubernetes: neither --kubeconfig, nor KUBECONFIG, nor a pod's service account, nor "
-            "%s",
-            path);
+        status = tt_err(TT_NOT_FOUND, "no configuration for Kubernetes: neither --kubeconfig, nor KUBECONFIG, nor %s%s",
+            opts->context ? "" : "a pod's service account, nor ", path);
     free(path);
     return status;
 }

@@ -1,7 +1,8 @@
 /*  kubeconfig - which API server, and who we are there.
  *
  *  Read from, in this order: `path`; the files of $KUBECONFIG (merged: the first that says a thing wins); inside a pod
- *  its service account (KUBERNETES_SERVICE_HOST, /var/run/secrets/kubernetes.io/serviceaccount); ~/.kube/config.
+ *  its service account (KUBERNETES_SERVICE_HOST, /var/run/secrets/kubernetes.io/serviceaccount), unless a context is
+ *  named, as it has none; ~/.kube/config.
  *  Every *-data field is decoded, every relative path is relative to its file. Errors name file, line and key.
  *  Threads: an instance is read-only once made. */
 #pragma once

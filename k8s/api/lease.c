@@ -118,7 +118,7 @@ static char *s_written(const kube_lease_t *self, const char *holder)
 
 bool kube_lease_held(const kube_lease_t *self)
 {
-    return self->held && s_now_ms(self) - self->renewed_ms < self->renew_ms;
+    return self->held && !self->freeing && s_now_ms(self) - self->renewed_ms < self->renew_ms;
 }
 
 static void s_hold(kube_lease_t *self, bool held)

@@ -1,7 +1,8 @@
 /*  lease - one of several holds it: leader election by a coordination.k8s.io/v1 Lease.
  *
  *  Times as measured by our own monotonic clock since we saw the lease's record change, never by comparing wall clocks of two machines. We stop believing
- *  that we hold it renew_ms after our last renewal began, before anybody else may take it (lease_ms). Freed on a clean end (holderIdentity "").
+ *  that we hold it renew_ms after our last renewal began, before anybody else may take it (lease_ms). Freed on a clean end
+ *  (holderIdentity ""), when we stop believing before that is written.
  *  Threads: the loop's. */
 #pragma once
 #include "k8s/api/client.h"

@@ -58,8 +58,8 @@ typedef struct {
     size_t pod_count;
     const void *const *services;
     size_t service_count;
-    uint32_t made;    /* bit i: object i was made, or found, by this process (creating again is harmless)   */
-    uint32_t removed; /* bit i: object i was removed by this process, or was gone (so is removing again)    */
+    uint32_t made;    /* bit i: object i is known to have been made, or found (creating again is harmless)  */
+    uint32_t removed; /* bit i: object i is known to have been removed, or gone (so is removing again)      */
     int64_t now_s;    /* Unix time                                                                          */
     uint64_t random;  /* for names; the same number, the same names                                         */
     const front_refusal_t *refusals; /* one a group at most: its pods are not asked for, others are          */

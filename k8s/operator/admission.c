@@ -47,13 +47,6 @@ static const char *s_by_job(const void *entry)
     return *workload->job_uid ? workload->job_uid : NULL;
 }
 
-static void s_look(const admission_t *self, const kind_t *kind, const char *namespace_, const char *job)
-{
-    char key[ROUND_KEY];
-    round_key(key, kind, namespace_, job);
-    tt_queue_add(self->op->queue, key);
-}
-
 static void s_changed(void *ctx, const void *before, const void *now)
 {
     const admission_t *self = ctx;
@@ -61,7 +54,7 @@ static void s_changed(void *ctx, const void *before, const void *now)
     const cache_t *cache = self->op->cache;
     for (size_t i = 0; cache && i < cache->kind_count; i++)
         if (strcmp(cache->kinds[i].front->kind, workload->kind) == 0)
-            s_look(self, &cache->kinds[i], workload->meta.namespace_, workload->job);
+            round_soon(self->op, &cache->kinds[i], workload->meta.namespace_, workload->job);
 }
 
 static void s_look_at_all(const admission_t *self)
@@ -72,7 +65,7 @@ static void s_look_at_all(const admission_t *self)
         const kube_meta_t *job;
         while ((job = kube_store_each(cache->kinds[i].jobs, &at)) != NULL)
             if (job_info((const job_t *)job).queue)
-                s_look(self, &cache->kinds[i], job->namespace_, job->name);
+                round_soon(self->op, &cache->kinds[i], job->namespace_, job->name);
     }
 }
 
@@ -161,8 +154,8 @@ static const char *s_words(const operator_t *op, const job_t *job, const kueue_t
 {
     if (op->admission->missing)
         return op->admission->missing;
-    if (job->unqueued)
-        return job->unqueued;
+    if (job->notes.unqueued)
+        return job->notes.unqueued;
     return workload ? workload->words : "";
 }
 
@@ -211,7 +204,7 @@ static due_t s_due_of_queued(const job_t *job, const kueue_t *workload)
     if (workload->reserved)
         return workload->evicted && !s_has_pods(job) ? RELEASE : NOTHING;
     char *now = s_written_for(job);
-    const bool written = job->workload && strcmp(job->workload, now) == 0;
+    const bool written = job->notes.workload && strcmp(job->notes.workload, now) == 0;
     free(now);
     return written ? NOTHING : APPLY;
 }
@@ -248,13 +241,13 @@ static void s_take(const errand_t *self, const kube_reply_t *reply)
 
 static void s_note_words(job_t *job, const char *words)
 {
-    free(job->unqueued);
-    job->unqueued = words ? tt_strdup(words) : NULL;
+    free(job->notes.unqueued);
+    job->notes.unqueued = words ? tt_strdup(words) : NULL;
 }
 
 static void s_refused(const errand_t *self, job_t *job, const char *words)
 {
-    if (!job->unqueued || strcmp(job->unqueued, words) != 0)
+    if (!job->notes.unqueued || strcmp(job->notes.unqueued, words) != 0)
         errand_tell_of(self, "FailedCreate", "Create", words);
     s_note_words(job, words);
 }
@@ -267,8 +260,8 @@ static tt_status_t s_applied(errand_t *self, job_t *job, const kube_reply_t *rep
         if (reply->code == 201)
             errand_tell_made(self, name);
         free(name);
-        free(job->workload);
-        job->workload = self->of;
+        free(job->notes.workload);
+        job->notes.workload = self->of;
         self->of = NULL;
         s_note_words(job, NULL);
         s_take(self, reply);
@@ -281,8 +274,8 @@ static tt_status_t s_applied(errand_t *self, job_t *job, const kube_reply_t *rep
 
 static void s_gone(errand_t *self, job_t *job)
 {
-    free(job->workload);
-    job->workload = NULL;
+    free(job->notes.workload);
+    job->notes.workload = NULL;
     const kueue_t *workload = s_of(self->op, job);
     if (workload)
         kube_store_gone(

@@ -66,14 +66,20 @@ static tt_status_t s_decode_job(void *ctx, const char *json, size_t size, void *
     return TT_OK;
 }
 
+void cache_forget_notes(job_t *job, uint64_t reign)
+{
+    front_refusals_clear(&job->notes.refused);
+    free(job->notes.gang);
+    free(job->notes.workload);
+    free(job->notes.unqueued);
+    job->notes = (job_notes_t){.reign = reign};
+}
+
 static void s_destroy_job(void *entry)
 {
     job_t *job = entry;
     s_drop_text(job);
-    front_refusals_clear(&job->refused);
-    free(job->gang);
-    free(job->workload);
-    free(job->unqueued);
+    cache_forget_notes(job, 0);
     job->kind->front->job_destroy(job->own);
     free(job);
 }
@@ -94,20 +100,13 @@ static tt_status_t s_decode_service(void *ctx, const char *json, size_t size, vo
 static void s_inherit(job_t *before, job_t *now)
 {
     const bool same = job_info(before).generation == job_info(now).generation;
-    now->made = before->made;
-    now->removed = before->removed;
-    now->gang = before->gang;
-    before->gang = NULL;
-    now->gangless = before->gangless;
-    now->workload = before->workload;
-    now->unqueued = before->unqueued;
-    before->workload = before->unqueued = NULL;
-    now->ungrouped = before->ungrouped;
-    if (!same)
+    now->notes = before->notes;
+    before->notes = (job_notes_t){0};
+    if (!same) {
+        front_refusals_clear(&now->notes.refused);
         return;
+    }
     now->told = before->told;
-    now->refused = before->refused;
-    before->refused = (front_refusals_t){0};
     if (!before->text) /* not needed any more by then */
         cache_forget_text(now);
 }

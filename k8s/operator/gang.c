@@ -1,7 +1,7 @@
 /*  gang - a job's PodGroup on the API server: written before its pods, gone when they are.
  *
- *  It is not watched. What was written last is remembered in the job; after a restart it is written once more, when pods are. It is
- *  applied (server-side), so that making and changing are one request, and members that a scheduler set stay. */
+ *  It is not watched. What was written last is remembered in the job; after a restart, or when another has led, it is written once more,
+ *  when pods are. It is applied (server-side), so that making and changing are one request, and members that a scheduler set stay. */
 #include <stdlib.h>
 #include <string.h>
 #include "k8s/api/dump.h"
@@ -12,7 +12,8 @@
 bool gang_over(const operator_t *op, const job_t *job)
 {
     const front_job_t info = job_info(job);
-    return op->gang && !job->ungrouped && !info.deleting && (info.final || info.suspended || admission_waits(op, job));
+    return op->gang && !job->notes.ungrouped && !info.deleting &&
+           (info.final || info.suspended || admission_waits(op, job));
 }
 
 bool gang_groups(const operator_t *op, const job_t *job)
@@ -29,7 +30,7 @@ bool gang_groups(const operator_t *op, const job_t *job)
         grouped += counts && pod->grouped;
     }
     free(pods);
-    return alive ? grouped > 0 : !job->gangless;
+    return alive ? grouped > 0 : !job->notes.gangless;
 }
 
 char *gang_due(const operator_t *op, const job_t *job, const json_t *whole)
@@ -39,7 +40,7 @@ char *gang_due(const operator_t *op, const job_t *job, const json_t *whole)
     json_t *group = gang_make(op->gang, job->kind->front, job->own, &admission, whole);
     char *text = group ? kube_dump(group) : NULL;
     json_decref(group);
-    if (!text || !job->gang || strcmp(text, job->gang) != 0)
+    if (!text || !job->notes.gang || strcmp(text, job->notes.gang) != 0)
         return text;
     free(text);
     return NULL;
@@ -49,12 +50,12 @@ char *gang_due(const operator_t *op, const job_t *job, const json_t *whole)
 
 static void s_note_made(errand_t *self, job_t *job)
 {
-    if (!job->gang)
+    if (!job->notes.gang)
         errand_tell_made(self, self->job);
-    free(job->gang);
-    job->gang = self->text;
+    free(job->notes.gang);
+    job->notes.gang = self->text;
     self->text = NULL;
-    job->gangless = job->ungrouped = false;
+    job->notes.gangless = job->notes.ungrouped = false;
 }
 
 /*  404: the cluster has no PodGroups. That is somebody's mistake, but no reason for the job to wait for ever. */
@@ -64,7 +65,7 @@ static tt_status_t s_applied(errand_t *self, job_t *job, const kube_reply_t *rep
         s_note_made(self, job);
     } else if (reply->code == 404) {
         errand_tell(self, "NoPodGroups", "The pods are made without a PodGroup", reply->text);
-        job->gangless = true;
+        job->notes.gangless = true;
     } else if (!reply->held_back) {
         errand_tell_of(self, "FailedCreate", "Create", reply->text);
     }
@@ -74,10 +75,10 @@ static tt_status_t s_applied(errand_t *self, job_t *job, const kube_reply_t *rep
 static void s_gone(errand_t *self, job_t *job)
 {
     (void)self;
-    free(job->gang);
-    job->gang = NULL;
-    job->gangless = false;
-    job->ungrouped = true;
+    free(job->notes.gang);
+    job->notes.gang = NULL;
+    job->notes.gangless = false;
+    job->notes.ungrouped = true;
 }
 
 static errand_t *s_errand(operator_t *op, const job_t *job, errand_fn done, void *ctx)

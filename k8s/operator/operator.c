@@ -103,6 +103,7 @@ static void s_on_lease(void *ctx, bool held)
 {
     operator_t *self = ctx;
     log_info("%s", held ? "this replica looks after the jobs now" : "another replica looks after the jobs");
+    self->reign += held;
     s_pause(self);
     if (!held) { /* what is about to be written is another's to decide now */
         kube_client_recheck(self->client);
@@ -130,14 +131,6 @@ static void s_on_synced(void *ctx)
         return;
     }
     s_pause(self);
-}
-
-static void s_on_changed(void *ctx, const kind_t *kind, const char *namespace_, const char *job)
-{
-    operator_t *self = ctx;
-    char key[ROUND_KEY];
-    round_key(key, kind, namespace_, job);
-    tt_queue_add(self->queue, key);
 }
 
 /* ---- ports --------------------------------------------------------------------------------------------------------- */
@@ -251,7 +244,7 @@ static tt_status_t s_work(operator_t *self)
         .own_pod = self->opts.own_pod,
         .fronts = self->fronts,
         .front_count = self->front_count,
-        .changed = s_on_changed,
+        .changed = round_soon,
         .synced = s_on_synced,
         .ctx = self};
     const kube_lease_opts_t lease = {.namespace_ = self->opts.lease_namespace,
@@ -315,7 +308,7 @@ static void s_begin_end(operator_t *self)
 {
     self->end_by_ms = tt_now_ms(tt_reactor_clock(self->loop)) + END_MS;
     self->cache->own_end = (char)atomic_load(&self->ended);
-    s_on_changed(self, &self->cache->kinds[0], self->opts.namespace_, self->opts.only_job);
+    round_soon(self, &self->cache->kinds[0], self->opts.namespace_, self->opts.only_job);
 }
 
 static bool s_is_over(operator_t *self)

@@ -20,6 +20,18 @@ typedef struct cache cache_t;
 typedef struct kind kind_t;
 typedef struct job job_t;
 
+/*  What we noted of a job as we wrote what it owns. Whoever led after us may have changed all of it: good for one reign. */
+typedef struct {
+    uint64_t reign;
+    front_refusals_t refused; /* what the API server said about a pod of this generation               */
+    uint32_t made, removed;   /* front_view_t: objects beside pods and services                        */
+    char *gang;               /* its PodGroup's text as we last wrote it; NULL = not known             */
+    bool gangless;            /* the cluster has no PodGroups: said, and its pods are made without     */
+    bool ungrouped;           /* its PodGroup is gone: it has ended, or is suspended                   */
+    char *workload;           /* what its Workload was last written for; NULL = by us it was not       */
+    char *unqueued;           /* why its Workload cannot be made; NULL = it can                        */
+} job_notes_t;
+
 /*  An entry of the store of jobs: what decides, and what we must remember of it from one version to the next. */
 struct job {
     kube_meta_t meta; /* the strings are own's          */
@@ -29,15 +41,8 @@ struct job {
     char *text;
     size_t text_size;
     job_t *newer, *older;
-    /*  What the API server said about a pod of this generation. */
-    front_refusals_t refused;
-    uint32_t made, removed; /* front_view_t: objects beside pods and services                 */
-    bool told;              /* that spec counts, and not the HTTP API                         */
-    char *gang;             /* its PodGroup's text as we last wrote it; NULL = not known      */
-    bool gangless;          /* the cluster has no PodGroups: said, and its pods are made without */
-    bool ungrouped;         /* its PodGroup is gone: it has ended, or is suspended            */
-    char *workload;         /* what its Workload was last written for; NULL = by this process it was not */
-    char *unqueued;         /* why its Workload cannot be made; NULL = it can                 */
+    job_notes_t notes;
+    bool told; /* that spec counts, and not the HTTP API */
 };
 static inline front_job_t job_info(const job_t *job);
 
@@ -118,6 +123,8 @@ size_t cache_services(const kind_t *self, const char *job_uid, const void ***out
 kube_ref_t cache_ref(const kind_t *self, const char *namespace_, const char *job, const char *uid, uint64_t version);
 /*  The templates are not needed for now. */
 void cache_forget_text(job_t *job);
+/*  From now on they are those of this reign. */
+void cache_forget_notes(job_t *job, uint64_t reign);
 
 /* ---- in a coordinator: embedded.c ------------------------------------------------------------------------------------------ */
 
@@ -165,7 +172,7 @@ struct writes {
     uint64_t job_version;
     writes_one_t **writes;
     size_t count, pending;
-    bool lead; /* only while we do */
+    bool lead; /* only while we do, from when it is set: what waits when that ends is not sent, and TT_AGAIN */
     void (*done)(void *ctx, writes_t *batch);
     void *ctx;
     writes_t *next, **link; /* the operator's list: what is still under way when it ends */
@@ -174,8 +181,6 @@ struct writes {
 /*  done is called once, when all writes are answered and never from within a call; then destroy it. Not called for one
  *  without writes. */
 writes_t *writes_new(operator_t *op, const job_t *job, void (*done)(void *ctx, writes_t *batch), void *ctx);
-/*  From now on only while we lead: what waits when that ends is not sent, and TT_AGAIN. */
-void writes_lead(writes_t *self);
 void writes_destroy(writes_t **self_p);
 /*  object is borrowed. */
 writes_one_t *writes_create(writes_t *self, const front_object_t *what, const json_t *object);
@@ -287,6 +292,8 @@ void round_drop_all(operator_t *op);
 enum { ROUND_KEY = 384 };
 /*  "dijob/namespace/name" */
 void round_key(char out[ROUND_KEY], const kind_t *kind, const char *namespace_, const char *job);
+/*  One of that job when its turn comes; ctx: the operator. */
+void round_soon(void *ctx, const kind_t *kind, const char *namespace_, const char *job);
 
 /* ---- HTTP: backend.c, probes.c --------------------------------------------------------------------------------------------- */
 
@@ -334,6 +341,7 @@ struct operator_ {
     kube_client_t *client;
     tt_queue_t *queue;
     kube_lease_t *lease;                   /* NULL: no election */
+    uint64_t reign;                        /* how often we came to lead by it */
     const front_t *fronts[FRONT_ENDS_MAX]; /* whose jobs are looked after */
     size_t front_count;
     const gang_t *gang;   /* NULL = pods are placed one by one */

@@ -44,6 +44,14 @@ void round_key(char out[ROUND_KEY], const kind_t *kind, const char *namespace_, 
     snprintf(out, ROUND_KEY, "%s/%s/%s", kind->front->name, namespace_, job);
 }
 
+void round_soon(void *ctx, const kind_t *kind, const char *namespace_, const char *job)
+{
+    operator_t *op = ctx;
+    char key[ROUND_KEY];
+    round_key(key, kind, namespace_, job);
+    tt_queue_add(op->queue, key);
+}
+
 static void s_free(round_t *self)
 {
     TT_CHAIN_REMOVE(self);
@@ -74,7 +82,7 @@ static void s_end(round_t *self, bool well)
     memcpy(key, self->key, sizeof key);
     job_t *job = s_job(self);
     const int64_t now_ms = tt_now_ms(tt_reactor_clock(self->op->loop));
-    const int64_t allowed_ms = job ? front_refused_until(&job->refused, now_ms) : INT64_MAX;
+    const int64_t allowed_ms = job ? front_refused_until(&job->notes.refused, now_ms) : INT64_MAX;
     if (well && self->plan.again_s >= 0)
         tt_queue_add_after(queue, key, self->plan.again_s * 1000);
     if (allowed_ms < INT64_MAX)
@@ -106,7 +114,7 @@ static void s_refused(round_t *self, front_refusal_t refusal)
 {
     job_t *job = s_job(self);
     if (job && job_info(job).generation == self->made_of)
-        front_refuse(&job->refused, &refusal);
+        front_refuse(&job->notes.refused, &refusal);
 }
 
 /*  Of an object beside pods and services the job is to remember that it is there, or that it is gone. */
@@ -116,8 +124,8 @@ static void s_remember(job_t *job, const writes_one_t *write)
     for (size_t i = 0; i < FRONT_OBJECTS; i++)
         if (write->what == &job->kind->front->objects[i] && write->status == TT_OK)
             bit = 1u << i;
-    job->made = write->deletes ? job->made & ~bit : job->made | bit;
-    job->removed = write->deletes ? job->removed | bit : job->removed & ~bit;
+    job->notes.made = write->deletes ? job->notes.made & ~bit : job->notes.made | bit;
+    job->notes.removed = write->deletes ? job->notes.removed | bit : job->notes.removed & ~bit;
 }
 
 static void s_on_created(void *ctx, writes_t *batch)
@@ -134,7 +142,7 @@ static void s_on_created(void *ctx, writes_t *batch)
             s_refused(self,
                 (front_refusal_t){write->group, write->text, write->reason, write->code == 403 ? soon_ms : INT64_MAX});
         if (write->status == TT_OK && pod && job)
-            front_allow(&job->refused, write->group);
+            front_allow(&job->notes.refused, write->group);
         if (job)
             s_remember(job, write);
     }
@@ -202,7 +210,7 @@ static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)
 {
     self->made_of = job_info(job).generation;
     self->batch = writes_new(self->op, job, s_on_created, self);
-    writes_lead(self->batch);
+    self->batch->lead = true;
     for (size_t i = 0; i < self->plan.count; i++)
         if (s_is_made(self, &self->plan.actions[i]))
             s_create_one(self, job, fetched, &self->plan.actions[i]);
@@ -479,7 +487,7 @@ static void s_remove_all(round_t *self)
     const job_t *job = s_job(self);
     if (job && s_removes(self)) {
         self->batch = writes_new(self->op, job, s_on_removed, self);
-        writes_lead(self->batch);
+        self->batch->lead = true;
         for (size_t i = 0; i < self->plan.count; i++)
             s_remove(self, &self->plan.actions[i]);
         if (self->batch->count > 0)
@@ -494,15 +502,15 @@ static void s_remove_all(round_t *self)
 static tt_status_t s_plan(front_plan_t *out, operator_t *op, job_t *job, const front_admission_t *admission)
 {
     const void **pods = NULL, **services = NULL;
-    (void)front_refused_until(&job->refused, tt_now_ms(tt_reactor_clock(op->loop)));
+    (void)front_refused_until(&job->notes.refused, tt_now_ms(tt_reactor_clock(op->loop)));
     front_view_t view = {.job = job->own,
-        .made =
-            op->opts.own_pod ? UINT32_MAX : job->made, /* an embedded operator may not make secrets: the user does */
-        .removed = job->removed,
+        /* an embedded operator may not make secrets: the user does */
+        .made = op->opts.own_pod ? UINT32_MAX : job->notes.made,
+        .removed = job->notes.removed,
         .now_s = operator_now_s(op),
         .random = operator_random(op),
-        .refusals = job->refused.list,
-        .refusal_count = job->refused.count,
+        .refusals = job->notes.refused.list,
+        .refusal_count = job->notes.refused.count,
         .admission = *admission};
     view.pod_count = cache_pods(job->kind, job->meta.uid, &pods);
     view.service_count = cache_services(job->kind, job->meta.uid, &services);
@@ -542,6 +550,8 @@ void round_begin(void *ctx, const char *key)
     operator_t *op = ctx;
     job_t *job = s_find(op, key);
     op->counters.rounds++;
+    if (job && job->notes.reign != op->reign) /* here, as answers to what we sent before may have come since */
+        cache_forget_notes(job, op->reign);
     front_admission_t admission;
     /* of a kind that came later: pods and services, too */
     const bool known = job && cache_kind_synced(job->kind) && admission_see(&admission, op, job);

@@ -31,11 +31,6 @@ writes_t *writes_new(operator_t *op, const job_t *job, void (*done)(void *ctx, w
     return self;
 }
 
-void writes_lead(writes_t *self)
-{
-    self->lead = true;
-}
-
 static void s_write_free(writes_one_t *write)
 {
     free(write->name);

@@ -417,6 +417,12 @@ def create(k8s, name):
         return error.code == 409
 
 
+def milliseconds(path, name):
+    """A constant of the C code."""
+    with open(os.path.join(K8S, path), encoding="utf-8") as file:
+        return int(re.search(rf"\b{name} = (\d+)", file.read())[1])
+
+
 def test_deployment(k8s):
     k8s.kubectl("apply", "-k", f"{K8S}/deploy")
     again = [line for line in k8s.kubectl("apply", "-k", f"{K8S}/deploy").stdout.splitlines() if not line.endswith("unchanged")]
@@ -435,6 +441,9 @@ def test_deployment(k8s):
     with open(f"{SOURCE}/configs/k8s/dijob-qbert.yaml", encoding="utf-8") as file:
         assert set(re.findall(r"image: (\S+)", file.read())) == {f"tutti-gym:{version}"}, "dijob-qbert.yaml has another version"
     assert deployment["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    # asked to end, it answers whom it has heard and frees its lease
+    ends_ms = milliseconds("operator/operator.c", "END_MS") + milliseconds("api/lease.c", "FREE_MS")
+    assert 1000 * pod["spec"]["terminationGracePeriodSeconds"] > ends_ms, f"it is killed before: {pod['spec']}"
     # the namespace enforces restricted pod security: the operator's pod passes, another does not
     pods = "/api/v1/namespaces/di-system/pods?dryRun=All"
     k8s.api("POST", pods, {"metadata": {"name": "operator", **pod["metadata"]}, "spec": pod["spec"]})
@@ -474,12 +483,13 @@ def test_rights(k8s):
 
     group = "diengine.opendilab.org"
     await_rights(OPERATOR, "list", f"dijobs.{group}", "-A")
-    for verb, what in [("list", f"dijobs.{group}"), ("watch", f"aggregatorconfigs.{group}"), ("watch", "pods"), ("create", "pods"),
+    for verb, what in [("list", f"dijobs.{group}"), ("get", f"aggregatorconfigs.{group}"), ("watch", "pods"), ("create", "pods"),
                        ("delete", "pods"), ("create", "services"), ("delete", "services"), ("create", "events"), ("patch", "events"),
                        ("create", "secrets"), ("list", "nodes"), ("delete", f"dijobs.{group}")]:
         assert may(OPERATOR, verb, what, "-A"), f"the operator may not {verb} {what}"
     assert may(OPERATOR, "patch", f"dijobs.{group}", "-A", "--subresource=status")
     for verb, what in [("get", "secrets"), ("list", "secrets"), ("delete", "secrets"), ("patch", f"dijobs.{group}"), ("create", f"dijobs.{group}"),
+                       ("list", f"aggregatorconfigs.{group}"), ("watch", f"aggregatorconfigs.{group}"), ("get", "nodes"), ("watch", "nodes"),
                        ("patch", "pods"), ("update", "nodes"), ("list", "configmaps"), ("create", "deployments.apps"),
                        ("create", "clusterroles.rbac.authorization.k8s.io"), ("get", "leases.coordination.k8s.io")]:
         assert not may(OPERATOR, verb, what, "-A"), f"the operator may {verb} {what}"
@@ -524,6 +534,7 @@ def test_rights(k8s):
 
     k8s.kubectl("apply", "-k", f"{K8S}/overlays/embedded")
     await_rights(EMBEDDED, "create", "pods", "-n", "default")
+    assert may(EMBEDDED, "get", "pods", "-n", "default") and may(EMBEDDED, "get", "services", "-n", "default")  # of a name that is there already
     await_rights(EMBEDDED, "patch", f"dijobs.{group}/cartpole", "--subresource=status")
     ours = ["get", "dijobs", f"--as={EMBEDDED}", "-n", "default"]
     k8s.kubectl(*ours, "--field-selector=metadata.name=cartpole")

@@ -347,6 +347,49 @@ static void test_where_it_is_looked_for(void **state)
     free(folder);
 }
 
+/*  A pod's account, as far as anybody looks whether there is one. */
+static bool s_is_pod;
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+
+int __wrap_access(const char *path, int mode)
+{
+    return s_is_pod && strstr(path, "/serviceaccount") ? 0 : __real_access(path, mode);
+}
+
+static int s_setup_pod(void **state)
+{
+    s_is_pod = true;
+    const int failed = s_setup(state);
+    setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1", 1);
+    return failed;
+}
+
+static int s_teardown_pod(void **state)
+{
+    s_is_pod = false;
+    return s_teardown(state);
+}
+
+/*  Whoever names a context means one of a file, in a pod, too: its account has none. */
+static void test_a_context_is_one_of_a_file(void **state)
+{
+    (void)state;
+    kube_config_t *config = NULL;
+    char *folder = tt_sprintf("%s/.kube", s_folder);
+    assert_int_equal(kube_config_load(&config, &(kube_config_opts_t){.context = "green"}), TT_NOT_FOUND);
+    assert_null(strstr(tt_err_text(), "service account"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    free(s_file(".kube/config", s_two));
+    assert_ok(kube_config_load(&config, &(kube_config_opts_t){.context = "green"}));
+    assert_string_equal(config->server, "https://west.example");
+    kube_config_destroy(&config);
+    const tt_status_t status = kube_config_load(&config, NULL); /* what a true account has, if this is a pod */
+    assert_true(status == TT_OK ? strcmp(config->context, "in-cluster") == 0 : status == TT_NOT_FOUND);
+    kube_config_destroy(&config);
+    free(folder);
+}
+
 static void test_base64(void **state)
 {
     (void)state;
@@ -381,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_values_are_what_kubectl_makes_of_them, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_in_cluster, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_where_it_is_looked_for, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_context_is_one_of_a_file, s_setup_pod, s_teardown_pod),
         cmocka_unit_test(test_base64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@ typedef struct {
     int told; /* times `changed` came */
     bool held;
     kube_client_t *recheck; /* when it is lost; NULL = not */
+    int looks;              /* while it is freed           */
 } one_t;
 
 static void s_changed(void *ctx, bool held)
@@ -248,7 +249,15 @@ static void test_lost_answers(void **state)
     world_close(&world);
 }
 
-/*  Whatever was due or under way when it was freed: nobody holds it, and the next one need not wait. */
+static void s_on_freeing(void *ctx)
+{
+    one_t *self = ctx;
+    assert_false(s_held(self));
+    self->looks++;
+}
+
+/*  Whatever was due or under way when it was freed: nobody holds it, and the next one need not wait. Meanwhile we do not believe that
+ *  we do: the server has perhaps freed it, and we have no answer. */
 static void test_freed_for_good(void **state)
 {
     (void)state;
@@ -264,7 +273,9 @@ static void test_freed_for_good(void **state)
         tt_clock_turn(&world.clock, INT64_C(2000000000)); /* a renewal is due, */
         if (i >= 2)
             assert_ok(tt_reactor_poll(world.loop, 0)); /* or under way */
+        tt_reactor_timer(world.loop, 0, s_on_freeing, &a);
         kube_lease_destroy(&a.lease);
+        assert_int_equal(a.looks, 1);
         s_assert_holder(&world, "", 0);
         world_close(&world);
     }

@@ -59,7 +59,7 @@ void __wrap_json_delete(json_t *value)
 static bool s_has_curve(void *ctx)
 {
     const job_t *job = bench_job(ctx);
-    return job && (job->made & 1);
+    return job && (job->notes.made & 1);
 }
 
 static bool s_is_quiet(void *ctx)

@@ -4,6 +4,7 @@
 #include "common/base/mem.h"
 #include "k8s/api/call.h"
 #include "k8s/front/draft.h"
+#include "k8s/front/kueue.h"
 #include "tests/k8s/operator/operator_bench.h"
 
 #define JOBS JOBS_PATH "/namespaces/n/dijobs"
@@ -107,8 +108,8 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
     bench_fault(bench, "write", "403");
     s_run(bench, s_rests);
     const job_t *job = bench_job(bench->op);
-    assert_int_equal(job->refused.count, 1);
-    assert_string_equal(job->refused.list[0].words, "told to");
+    assert_int_equal(job->notes.refused.count, 1);
+    assert_string_equal(job->notes.refused.list[0].words, "told to");
     assert_non_null(strstr(bench_dijob(bench->op)->status, "PodForbidden"));
     assert_int_equal(kube_store_count(bench_pods(bench->op)), 0);
     tt_queue_add(bench->op->queue, "dijob/n/j");
@@ -119,7 +120,7 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
 static bool s_has_refused(void *ctx)
 {
     const operator_t *op = ctx;
-    return bench_job(op)->refused.count == 1 && s_rests(ctx);
+    return bench_job(op)->notes.refused.count == 1 && s_rests(ctx);
 }
 
 static bool s_has_another_coordinator(void *ctx)
@@ -132,7 +133,7 @@ static bool s_has_another_coordinator(void *ctx)
 static bool s_has_coordinator_and_collector(void *ctx)
 {
     const operator_t *op = ctx;
-    return kube_store_count(bench_pods(op)) == 2 && bench_job(op)->refused.count == 0;
+    return kube_store_count(bench_pods(op)) == 2 && bench_job(op)->notes.refused.count == 0;
 }
 
 /*  A coordinator that is deleted comes back while no time passes, though the collectors have a minute to wait. */
@@ -146,13 +147,13 @@ static void test_a_role_that_is_refused_holds_no_other(void **state)
         "}",
         NULL));
     bench_until(bench, s_has_refused, bench->op);
-    assert_int_equal(bench_job(bench->op)->refused.list[0].group, dijob_group(DIJOB_COLLECTOR, -1));
+    assert_int_equal(bench_job(bench->op)->notes.refused.list[0].group, dijob_group(DIJOB_COLLECTOR, -1));
     const dijob_pod_t *first = kube_store_get(bench_pods(bench->op), "n", "j-coordinator");
     char *uid = tt_strdup(first->meta.uid);
     assert_ok(world_call(&bench->world, "DELETE", PODS "/j-coordinator", NULL, NULL));
     void *both[] = {bench->op, uid};
     bench_until(bench, s_has_another_coordinator, both);
-    assert_int_equal(bench_job(bench->op)->refused.count, 1);
+    assert_int_equal(bench_job(bench->op)->notes.refused.count, 1);
     tt_clock_turn(&bench->clock, INT64_C(60000000000));
     bench_until(bench, s_has_coordinator_and_collector, bench->op);
     free(uid);
@@ -249,7 +250,7 @@ static bool s_leads(void *ctx)
     return operator_leads(ctx);
 }
 
-static int s_setup_leader(void **state)
+static int s_open_leader(void **state)
 {
     bench_setup_server(state);
     bench_t *bench = *state;
@@ -258,9 +259,12 @@ static int s_setup_leader(void **state)
     bench_open_operator(bench, "", "");
     bench_until(bench, s_leads, bench->op);
     bench_sync(bench);
-    bench_make(bench, JOBS, s_coordinator_only);
-    bench_until(bench, s_has_job, bench->op);
     return 0;
+}
+
+static int s_setup_leader(void **state)
+{
+    return s_setup_by(s_open_leader, state);
 }
 
 /*  A POST that libcurl has, and of which nothing was sent. */
@@ -298,6 +302,17 @@ static void s_lose_the_lease(bench_t *bench)
     assert_ok(
         world_call(&bench->world, "PATCH", LEASES "/tutti-operator", "{'spec':{'holderIdentity':'other'}}", NULL));
     tt_clock_turn(&bench->clock, INT64_C(5000000000));
+}
+
+/*  Another leads, writes this, and ends: we lead again. */
+static void s_reign_of_another(bench_t *bench, const char *method, const char *path, const char *body)
+{
+    s_lose_the_lease(bench);
+    bench_until(bench, s_follows, bench->op);
+    assert_ok(world_call(&bench->world, method, path, body, NULL));
+    assert_ok(world_call(&bench->world, "PATCH", LEASES "/tutti-operator", "{'spec':{'holderIdentity':''}}", NULL));
+    tt_clock_turn(&bench->clock, INT64_C(2000000000));
+    bench_until(bench, s_leads, bench->op);
 }
 
 static void test_what_a_stopped_leader_had_begun_is_not_sent(void **state)
@@ -353,9 +368,9 @@ static tt_status_t s_build_object(json_t **out, const front_action_t *action, co
 
 static front_t s_with_object;
 
-static int s_setup_object(void **state)
+static int s_setup_object_by(int (*setup)(void **state), void **state)
 {
-    if (s_setup(state) != 0)
+    if (setup(state) != 0)
         return -1;
     bench_t *bench = *state;
     s_with_object = dijob_front;
@@ -363,6 +378,16 @@ static int s_setup_object(void **state)
     s_with_object.build = s_build_object;
     bench_kind(bench->op)->front = &s_with_object;
     return 0;
+}
+
+static int s_setup_object(void **state)
+{
+    return s_setup_object_by(s_setup, state);
+}
+
+static int s_setup_object_leader(void **state)
+{
+    return s_setup_object_by(s_setup_leader, state);
 }
 
 static job_t *s_known(const operator_t *op)
@@ -373,13 +398,13 @@ static job_t *s_known(const operator_t *op)
 static bool s_is_made(void *ctx)
 {
     const operator_t *op = ctx;
-    return s_known(op)->made == 1 && !op->rounds;
+    return s_known(op)->notes.made == 1 && !op->rounds;
 }
 
 static bool s_is_removed(void *ctx)
 {
     const operator_t *op = ctx;
-    return s_known(op)->removed == 1 && !op->rounds && tt_queue_depth(op->queue) == 0;
+    return s_known(op)->notes.removed == 1 && !op->rounds && tt_queue_depth(op->queue) == 0;
 }
 
 static void s_suspend(bench_t *bench)
@@ -396,7 +421,7 @@ static void test_an_object_is_made_removed_and_remembered(void **state)
     s_suspend(bench);
     bench_until(bench, s_is_removed, bench->op);
     assert_false(bench_has(bench, SECRETS, "j-key"));
-    assert_int_equal(s_known(bench->op)->made, 0);
+    assert_int_equal(s_known(bench->op)->notes.made, 0);
     assert_int_equal(bench->op->counters.failures, 1);
     tt_queue_add(bench->op->queue, "dijob/n/j"); /* what the next plan is told */
     bench_until(bench, s_is_removed, bench->op);
@@ -412,17 +437,41 @@ static void test_an_object_that_is_gone_is_removed(void **state)
     assert_int_equal(bench->op->counters.failures, 0);
 }
 
+static bool s_has_key(void *ctx)
+{
+    return bench_has(ctx, SECRETS, "j-key");
+}
+
+static void test_an_object_that_another_leader_removed_is_made_again(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_is_made);
+    s_reign_of_another(bench, "DELETE", SECRETS "/j-key", NULL);
+    tt_queue_add(bench->op->queue, "dijob/n/j");
+    bench_until(bench, s_has_key, bench);
+}
+
 /* ---- a PodGroup ---------------------------------------------------------------------------------------------------- */
 
 #define GROUPS "/apis/scheduling.volcano.sh/v1beta1/namespaces/n/podgroups"
 
-static int s_setup_gang(void **state)
+static int s_setup_gang_by(int (*setup)(void **state), void **state)
 {
-    if (s_setup(state) != 0)
+    if (setup(state) != 0)
         return -1;
     bench_t *bench = *state;
     assert_ok(gang_pick(&bench->op->gang, "volcano"));
     return 0;
+}
+
+static int s_setup_gang(void **state)
+{
+    return s_setup_gang_by(s_setup, state);
+}
+
+static int s_setup_gang_leader(void **state)
+{
+    return s_setup_gang_by(s_setup_leader, state);
 }
 
 static bool s_has_coordinator(void *ctx)
@@ -469,7 +518,7 @@ static void test_without_pod_groups_pods_are_made_all_the_same(void **state)
     bench_t *bench = *state;
     bench_fault(bench, "write", "404");
     s_run(bench, s_has_coordinator);
-    assert_true(bench_job(bench->op)->gangless);
+    assert_true(bench_job(bench->op)->notes.gangless);
     assert_int_equal(bench->op->counters.failures, 0);
     assert_false(s_is_grouped(bench->op));
     assert_false(bench_has(bench, GROUPS, "j"));
@@ -483,7 +532,24 @@ static void test_a_group_goes_with_its_job_and_no_other_does(void **state)
     assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator", "{'status':{'phase':'Succeeded'}}", NULL));
     bench_until(bench, s_is_over, bench->op);
     assert_false(bench_has(bench, GROUPS, "j"));
-    assert_true(bench_job(bench->op)->ungrouped);
+    assert_true(bench_job(bench->op)->notes.ungrouped);
+}
+
+/*  It is as we wrote it last, and not as it is. */
+static void test_a_group_that_another_leader_changed_is_written_again(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_has_coordinator);
+    const dijob_pod_t *first = kube_store_get(bench_pods(bench->op), "n", "j-coordinator");
+    char *uid = tt_strdup(first->meta.uid), *group = NULL;
+    s_reign_of_another(bench, "PATCH", GROUPS "/j", "{'spec':{'minMember':4}}");
+    assert_ok(world_call(&bench->world, "DELETE", PODS "/j-coordinator", NULL, NULL));
+    void *both[] = {bench->op, uid};
+    bench_until(bench, s_has_another_coordinator, both);
+    assert_ok(world_call(&bench->world, "GET", GROUPS "/j", NULL, &group));
+    assert_non_null(strstr(group, "\"minMember\": 1"));
+    free(group);
+    free(uid);
 }
 
 static bool s_is_suspended(void *ctx)
@@ -499,7 +565,7 @@ static void test_a_group_of_another_stays(void **state)
     s_suspend(bench);
     bench_until(bench, s_is_suspended, bench->op); /* it is not looked at before */
     s_run(bench, s_rests);
-    assert_true(bench_job(bench->op)->ungrouped);
+    assert_true(bench_job(bench->op)->notes.ungrouped);
     assert_true(bench_has(bench, GROUPS, "j"));
 }
 
@@ -544,16 +610,16 @@ static void test_a_refusal_that_comes_late_is_not_of_the_mended_job(void **state
     s_change_meanwhile(bench, "POST " PODS);
     bench_until(bench, s_rests, bench->op);
     assert_true(bench_has(bench, PODS, "j-coordinator"));
-    assert_int_equal(bench_job(bench->op)->refused.count, 0);
+    assert_int_equal(bench_job(bench->op)->notes.refused.count, 0);
 }
 
 /* ---- queues -------------------------------------------------------------------------------------------------------- */
 
 #define WORKLOADS "/apis/kueue.x-k8s.io/v1beta2/namespaces/n/workloads"
 
-static int s_setup_queue(void **state)
+static int s_setup_queue_by(int (*setup)(void **state), void **state)
 {
-    if (bench_setup(state) != 0)
+    if (setup(state) != 0)
         return -1;
     bench_t *bench = *state;
     bench_make(bench, JOBS,
@@ -565,16 +631,26 @@ static int s_setup_queue(void **state)
     return 0;
 }
 
+static int s_setup_queue(void **state)
+{
+    return s_setup_queue_by(bench_setup, state);
+}
+
+static int s_setup_queue_leader(void **state)
+{
+    return s_setup_queue_by(s_open_leader, state);
+}
+
 static bool s_has_words(void *ctx)
 {
     const job_t *job = bench_job(ctx);
     const char *status = bench_dijob(ctx)->status;
-    return job->unqueued && status && strstr(status, job->unqueued);
+    return job->notes.unqueued && status && strstr(status, job->notes.unqueued);
 }
 
 static bool s_has_workload(void *ctx)
 {
-    return bench_job(ctx)->workload && s_rests(ctx);
+    return bench_job(ctx)->notes.workload && s_rests(ctx);
 }
 
 /*  Refused, the job waits and says so; then it is there, and nothing more is written of it. */
@@ -585,7 +661,7 @@ static void test_a_job_of_a_queue_has_a_workload_and_no_pod(void **state)
     bench_fault_of(bench, "dijob-j-", "403");
     s_run(bench, s_has_words);
     bench_until(bench, s_has_workload, bench->op);
-    assert_null(bench_job(bench->op)->unqueued);
+    assert_null(bench_job(bench->op)->notes.unqueued);
     char *asked = world_ctl(&bench->world, "{'do':'asked'}");
     assert_non_null(strstr(asked, "PATCH " WORKLOADS "/dijob-j-"));
     assert_null(strstr(asked, "POST " PODS));
@@ -599,7 +675,7 @@ static void test_a_job_of_a_queue_has_a_workload_and_no_pod(void **state)
 static bool s_has_second_workload(void *ctx)
 {
     const job_t *job = bench_job(ctx);
-    return job->workload && strcmp(job->workload, "2/q") == 0 && s_rests(ctx);
+    return job->notes.workload && strcmp(job->notes.workload, "2/q") == 0 && s_rests(ctx);
 }
 
 /*  It is written again: what was written is of the job as it was. */
@@ -614,6 +690,35 @@ static void test_a_workload_of_before_is_written_again(void **state)
     const char *first = strstr(asked, "PATCH " WORKLOADS);
     assert_non_null(strstr(first + 1, "PATCH " WORKLOADS));
     free(asked);
+}
+
+typedef struct {
+    bench_t *bench;
+    const char *path;
+} workload_t;
+
+static bool s_is_of_its_queue(void *ctx)
+{
+    const workload_t *self = ctx;
+    char *text = NULL;
+    assert_ok(world_call(&self->bench->world, "GET", self->path, NULL, &text));
+    const bool is = strstr(text, "\"queueName\": \"q\"") != NULL;
+    free(text);
+    return is;
+}
+
+static void test_a_workload_that_another_leader_changed_is_written_again(void **state)
+{
+    bench_t *bench = *state;
+    assert_ok(admission_new(&bench->op->admission, bench->op));
+    s_run(bench, s_has_workload);
+    char *name = kueue_name(&dijob_front, bench_job(bench->op)->own), *path = tt_sprintf(WORKLOADS "/%s", name);
+    workload_t workload = {bench, path};
+    assert_true(s_is_of_its_queue(&workload));
+    s_reign_of_another(bench, "PATCH", path, "{'spec':{'queueName':'another'}}");
+    bench_until(bench, s_is_of_its_queue, &workload);
+    free(path);
+    free(name);
 }
 
 /*  Another job, without pods. */
@@ -707,13 +812,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_object_is_made_removed_and_remembered, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_that_is_gone_is_removed, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(
+            test_an_object_that_another_leader_removed_is_made_again, s_setup_object_leader, bench_teardown),
+        cmocka_unit_test_setup_teardown(
             test_a_refusal_that_comes_late_is_not_of_the_mended_job, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_workload_of_before_is_written_again, s_setup_queue, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_workload_that_another_leader_changed_is_written_again, s_setup_queue_leader, bench_teardown),
         cmocka_unit_test_setup_teardown(test_no_pod_before_its_group, s_setup_gang, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_without_pod_groups_pods_are_made_all_the_same, s_setup_gang, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_group_goes_with_its_job_and_no_other_does, s_setup_gang, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_group_of_another_stays, s_setup_gang, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_group_that_another_leader_changed_is_written_again, s_setup_gang_leader, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_job_of_a_queue_has_a_workload_and_no_pod, s_setup_queue, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_without_workloads_jobs_wait_and_what_runs_is_left_alone, s_setup_queue, bench_teardown),
