@@ -24,14 +24,15 @@ static edl_set_t *s_set_of(const edl_kube_t *self, const edl_task_t *task, int m
     return edl_sets_find(self->sets, task->id, elasticdl_member_type(&cluster, member));
 }
 
-/*  Members count over both sets: parameter servers, then workers. */
+/*  Members count over both sets: parameter servers, then workers. Either set may have gone before the other. */
 static edl_set_t *s_set(const edl_kube_t *self, uint64_t id, int *ordinal)
 {
     const int task = (int)(id >> 16), member = (int)(id & 0xffff);
-    edl_set_t *ps = edl_sets_find(self->sets, task, ELASTICDL_PS);
-    const bool first = ps && member < ps->count;
-    *ordinal = ps && !first ? member - ps->count : member;
-    return first ? ps : edl_sets_find(self->sets, task, ELASTICDL_WORKER);
+    edl_set_t *workers = edl_sets_find(self->sets, task, ELASTICDL_WORKER);
+    edl_set_t *set = workers && member >= workers->first ? workers : edl_sets_find(self->sets, task, ELASTICDL_PS);
+    TT_CHECK(set != NULL);
+    *ordinal = member - set->first;
+    return set;
 }
 
 /* ---- made and found -------------------------------------------------------------------------------------------------------- */
@@ -218,8 +219,7 @@ static bool s_gone(edl_place_t *base, uint64_t *id, char reason[EDL_TASK_WAITS])
     edl_sets_turn(self->sets);
     for (size_t n = 0; (set = edl_sets_nth(self->sets, n)) != NULL; n++)
         if (s_gone_of(set, &ordinal, reason)) {
-            const edl_set_t *ps = edl_sets_find(self->sets, set->task, ELASTICDL_PS);
-            *id = s_id(set->task, ordinal + (set->type == ELASTICDL_WORKER && ps ? ps->count : 0));
+            *id = s_id(set->task, set->first + ordinal);
             return true;
         }
     return false;

@@ -183,12 +183,13 @@ static edl_set_t *s_new(edl_sets_t *self, const edl_task_t *task, elasticdl_type
     set->sets = self;
     set->task = task->id;
     set->type = type;
+    set->first = type == ELASTICDL_PS ? 0 : task->request.ps;
     set->count = type == ELASTICDL_PS ? task->request.ps : task->request.workers;
     set->pods = tt_array0((size_t)set->count, sizeof *set->pods);
     set->service = s_text(edl_service(self->objects, task, type));
     set->group = s_group(self, task, adopted);
     set->queue = s_queue(self, task, adopted);
-    set->idle = !adopted;
+    set->idle = set->unserved = !adopted;
     set->adopted = set->tried[STEP_CREATE] = set->tried[STEP_SERVE] = adopted;
     self->sets = tt_realloc(self->sets, tt_mul(self->count + 1, sizeof *self->sets));
     self->sets[self->count++] = set;
@@ -431,6 +432,7 @@ static void s_drive(edl_sets_t *self, edl_set_t *set)
     const kube_request_t request = {
         .method = row->method, .path = path, .body = body, .content_type = row->type, .timeout_ms = TIMEOUT_MS};
     set->request = kube_client_send(self->client, &request, s_on_answer, set);
+    set->unserved &= step != STEP_SERVE;
     if (step == STEP_RAISE || step == STEP_LOWER) { /* without an answer there may be pods */
         set->moving = set->raised = true;
         set->idle = false;

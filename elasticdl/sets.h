@@ -23,7 +23,7 @@ typedef struct {
     int task;
     elasticdl_type_t type;
     char name[EDL_SET_NAME];
-    int count;
+    int first, count;    /* of its members, among its task's */
     edl_set_pod_t *pods; /* by ordinal */
     edl_group_t *group;  /* of its task; it comes first. NULL = none               */
     edl_queue_t *queue;  /* of its task; it says when there may be pods. NULL = none */
@@ -35,7 +35,8 @@ typedef struct {
     int holds;           /* it is not scaled down before this is 0                 */
     char *create, *service, *end; /* bodies that are still to be sent: NULL = the API server has it */
     /* the rest is sets.c's */
-    bool scaled, unserved, remove, silent;
+    bool scaled, remove, silent;
+    bool unserved;             /* no Service of it was asked for, or it is gone */
     bool tried[2], foreign[2]; /* of StatefulSet, Service: asked for without an answer; somebody else's */
     uint64_t request;
     int step;

@@ -160,10 +160,10 @@ tt_status_t attempt_start(
     return status;
 }
 
-tt_status_t attempt_end(const char *registry, int64_t job, uint32_t attempt)
+tt_status_t attempt_end(const char *registry, int64_t job, uint32_t attempt, int patience_ms)
 {
     char all[MARK_MAX], own[64];
     snprintf(all, sizeof all, SURVIVORS_OF_REGISTRY "=%s", registry);
     snprintf(own, sizeof own, SURVIVORS_OF_ATTEMPT "=%lld.%u", (long long)job, attempt);
-    return survivors_end(all, own);
+    return survivors_end(all, own, patience_ms);
 }

@@ -17,5 +17,5 @@ typedef struct {
  *  it already; then it is found, and else begun. */
 tt_status_t attempt_start(
     const attempt_place_t *place, const task_t *task, size_t at, const char *slot, bool again, tt_replica_id_t *out);
-/*  Its shell has ended: so does all that it started, before anybody hears of it. TT_TIMEOUT. */
-tt_status_t attempt_end(const char *registry, int64_t job, uint32_t attempt);
+/*  Its shell has ended: so does all that it started, before anybody hears of it. TT_TIMEOUT, as survivors_end. */
+tt_status_t attempt_end(const char *registry, int64_t job, uint32_t attempt, int patience_ms);

@@ -44,15 +44,31 @@ typedef struct {
     size_t count, room;
     int64_t looked_ms, asked_ms; /* at Jobs, at pods */
     bool silent;                 /* the API server; said once */
+    int64_t mute_until_ms;       /* it let us wait: it is not asked before that */
+    size_t ask_from;             /* whose turn is first, so that none is always behind one that has no answer */
     bool put_off;                /* a Job that was asked for, since the last look */
     char put_off_words[512];     /* why, as was said last; "" = none is           */
     bool stays_said;             /* a Job that is to go */
 } cluster_t;
 
-static tt_status_t s_call(cluster_t *self, const char *method, const char *path, const char *body, char **answer)
+static tt_status_t s_send(cluster_t *self, const char *method, const char *path, const char *body, char **answer)
 {
     const kube_request_t request = {.method = method, .path = path, .body = body, .timeout_ms = TIMEOUT_MS};
     return kube_client_call(self->client, &request, answer);
+}
+
+/*  A server that let one wait in vain would let the next wait, too, and all of them for minutes, in which nobody hears a
+ *  signal. TT_AGAIN: so it was not asked. */
+static tt_status_t s_call(cluster_t *self, const char *method, const char *path, const char *body, char **answer)
+{
+    const int64_t begun = tt_now_ms(tt_clock_real());
+    if (begun < self->mute_until_ms)
+        return tt_err(TT_AGAIN, "%s %s: the API server has let another request wait", method, path);
+    const tt_status_t status = s_send(self, method, path, body, answer);
+    const int64_t now = tt_now_ms(tt_clock_real());
+    if (status == TT_UNAVAILABLE && now >= begun + TIMEOUT_MS / 2)
+        self->mute_until_ms = now + LOOK_MS;
+    return status;
 }
 
 /* ---- a Job ------------------------------------------------------------------------------------------------------------- */
@@ -73,12 +89,12 @@ static void s_end(pod_job_t *pod, tt_replica_phase_t phase, const char *reason)
 }
 
 /*  Said once; of a server that answers nothing at all that was said. */
-static void s_put_off(cluster_t *self)
+static void s_put_off(cluster_t *self, tt_status_t status)
 {
     char words[sizeof self->put_off_words];
     tt_text_copy(words, sizeof words, tt_err_text());
     self->put_off = true;
-    if (self->silent || strcmp(self->put_off_words, words) == 0)
+    if (self->silent || status == TT_AGAIN || strcmp(self->put_off_words, words) == 0)
         return;
     memcpy(self->put_off_words, words, sizeof words);
     log_warn("%s; trying on", self->put_off_words);
@@ -90,7 +106,7 @@ static tt_status_t s_ask(cluster_t *self, pod_job_t *pod)
 {
     const tt_status_t status = s_call(self, "POST", self->jobs, pod->manifest, NULL);
     if (status != TT_OK && status != TT_EXISTS && status != TT_INVALID) {
-        s_put_off(self);
+        s_put_off(self, status);
         return TT_OK;
     }
     free(pod->manifest);
@@ -102,9 +118,12 @@ static tt_status_t s_ask(cluster_t *self, pod_job_t *pod)
 static void s_ask_again(cluster_t *self)
 {
     self->put_off = false;
-    for (size_t i = 0; i < self->count; i++)
-        if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
-            s_end(&self->pods[i], TT_PHASE_FAILED, tt_err_text());
+    self->ask_from++;
+    for (size_t i = 0; i < self->count; i++) {
+        pod_job_t *pod = &self->pods[(self->ask_from + i) % self->count];
+        if (pod->manifest && s_ask(self, pod) != TT_OK)
+            s_end(pod, TT_PHASE_FAILED, tt_err_text());
+    }
     if (!self->put_off)
         self->put_off_words[0] = '\0';
 }
@@ -267,7 +286,6 @@ static void s_delete_again(cluster_t *self)
 /*  Without an answer nothing is known, and nothing is concluded: pods go on. */
 static void s_look(cluster_t *self)
 {
-    s_ask_again(self);
     const bool silent = s_list(self, self->our_jobs, s_compare) != TT_OK;
     if (silent && !self->silent)
         log_warn("%s; trying on", tt_err_text());
@@ -352,8 +370,9 @@ static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size
     cluster_t *self = (cluster_t *)base;
     const size_t room = *count;
     const int64_t now = tt_now_ms(tt_clock_real());
+    const bool look = self->count && now >= self->looked_ms + LOOK_MS && now >= self->mute_until_ms;
     *count = 0;
-    if (self->count && now >= self->looked_ms + LOOK_MS) {
+    if (look) {
         s_look(self);
         self->looked_ms = now;
     }
@@ -371,6 +390,8 @@ static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size
             (void)s_delete(self, self->pods[i].name); /* its log and its exit code are on the volume */
         s_drop(self, i);
     }
+    if (look) /* last: one that has no answer keeps back no other request of this look */
+        s_ask_again(self);
     return TT_OK;
 }
 
@@ -446,7 +467,7 @@ static tt_status_t s_open(cluster_t *self, const cluster_opts_t *opts)
         tt_sprintf("/api/v1/namespaces/%s/pods?labelSelector=" JOB_OBJECT_REGISTRY "%%3D%s", space, self->registry);
     self->events = tt_sprintf(
         "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DJob%%2Creason%%3DFailedCreate", space);
-    const tt_status_t status = s_call(self, "GET", claim, NULL, NULL);
+    const tt_status_t status = s_send(self, "GET", claim, NULL, NULL);
     free(space);
     free(name);
     free(claim);

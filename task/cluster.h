@@ -5,7 +5,8 @@
  *  is seen, and has ended (LOST) when a list shows that it is gone. A volume claim is mounted at /volume, and has to hold the directory in
  *  which the tasks stand: what a job's shell leaves there, we find here.
  *
- *  Threads: one. Calls to the API server block, ten seconds at most each. */
+ *  Threads: one. Calls to the API server block, ten seconds at most; when one has had no answer, no other is made for a
+ *  second. */
 #pragma once
 #include "controller/substrate.h"
 #include "k8s/api/kubeconfig.h"

@@ -15,8 +15,138 @@
 #include "task/lock.h"
 #include "task/place.h"
 #include "task/survivors.h"
+#define TT_LOG_COMPONENT "task"
+#include "common/base/log.h"
 
 enum { POLL_MS = 200, EVENTS = 64 };
+
+/* ---- ended ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const engine_child_t *child;
+    char said[1024]; /* when it is written */
+} end_t;
+
+static tt_status_t s_write_job_end(engine_t *self, void *ctx)
+{
+    end_t *end = ctx;
+    const engine_child_t *child = end->child;
+    size_t at;
+    task_t *task = engine_find(self, child->job, &at);
+    if (!task || task->rows[at].attempt != child->attempt)
+        return TT_OK; /* deleted */
+    const job_state_t state = task->states.jobs[at].state;
+    if (state != JOB_RUNNING && state != JOB_KILL)
+        return TT_OK;
+    int code = child->code;
+    char reason[sizeof child->reason];
+    snprintf(reason, sizeof reason, "%s", child->reason);
+    const bool known = place_exit(task->dir, (uint32_t)at, child->attempt, &code);
+    if (known) /* whatever became of its shell after that; what we end ourselves ends with its shell */
+        snprintf(reason, sizeof reason, "exit code %d%s", code,
+            code == 128 + SIGKILL ? " (SIGKILL, not by tutti: out of memory, mostly)" : "");
+    engine_write_end(&task->rows[at], code, reason);
+    if (child->broke)
+        states_broke(&task->states, at);
+    else if (child->lost && !known)
+        states_lost(&task->states, at);
+    else
+        states_ended(&task->states, at, code == 0);
+    snprintf(end->said, sizeof end->said, "%s job_configId_%zu %s: %s", task->name, at,
+        job_state_name(task->states.jobs[at].state), reason);
+    return TT_OK;
+}
+
+/*  Who does not go is waited for once, and then only looked for: others have their turn. */
+static tt_status_t s_end_survivors(const engine_t *self, const engine_child_t *child)
+{
+    const char *folder = store_folder(self->store);
+    if (self->options->cluster || child->broke)
+        return TT_OK;
+    if (child->stays)
+        TT_TRY(attempt_end(folder, child->job, child->attempt, 0));
+    return attempt_end(folder, child->job, child->attempt, SURVIVORS_PATIENCE_MS);
+}
+
+static tt_status_t s_finish(engine_t *self, size_t i)
+{
+    end_t end = {.child = &self->children[i]};
+    TT_TRY(s_end_survivors(self, end.child));
+    TT_TRY(engine_change(self, s_write_job_end, &end));
+    if (end.said[0])
+        engine_say(self, "%s", end.said);
+    self->children[i] = self->children[--self->count];
+    return TT_OK;
+}
+
+static void s_say_stays(engine_t *self, engine_child_t *child)
+{
+    if (!child->stays)
+        engine_say(self, "%s is not free, and its job has not ended: %s", child->slot, tt_err_text());
+    child->stays = true;
+}
+
+static tt_status_t s_finish_all(engine_t *self)
+{
+    for (size_t i = 0; i < self->count;) {
+        const bool ended = self->children[i].ended;
+        const tt_status_t status = ended ? s_finish(self, i) : TT_OK;
+        if (status == TT_TIMEOUT)
+            s_say_stays(self, &self->children[i]);
+        else
+            TT_TRY(status);
+        i += !ended || status == TT_TIMEOUT; /* the last one has the place of who is gone */
+    }
+    return TT_OK;
+}
+
+static void s_ended(engine_t *self, const tt_replica_event_t *event)
+{
+    size_t i = 0;
+    while (i < self->count && self->children[i].replica != event->id)
+        i++;
+    TT_CHECK(i < self->count);
+    engine_child_t *child = &self->children[i];
+    child->ended = true;
+    child->code = event->exit_code;
+    /* Where we have ended it, it did not fail. */
+    child->lost = self->ended_by && !self->options->cluster && event->exit_code != 0;
+    snprintf(child->reason, sizeof child->reason, "%s%s", event->reason, event->why);
+}
+
+static tt_status_t s_reap(engine_t *self)
+{
+    tt_replica_event_t events[EVENTS];
+    size_t count = EVENTS;
+    TT_TRY(self->substrate->ops->poll(self->substrate, events, &count));
+    for (size_t i = 0; i < count; i++)
+        s_ended(self, &events[i]);
+    return s_finish_all(self);
+}
+
+static size_t s_running(const engine_t *self)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < self->count; i++)
+        count += !self->children[i].ended;
+    return count;
+}
+
+/*  Of what runs, ask that to end which is to be killed, or of which nobody knows any more. */
+static void s_stop_unwanted(engine_t *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        engine_child_t *child = &self->children[i];
+        size_t at;
+        const task_t *task = engine_find(self, child->job, &at);
+        const bool wanted =
+            task && task->states.jobs[at].state == JOB_RUNNING && (!self->ended_by || self->options->cluster);
+        if (wanted || child->asked || child->ended)
+            continue;
+        child->asked = true;
+        (void)self->substrate->ops->stop(self->substrate, child->replica, ENGINE_GRACE_MS);
+    }
+}
 
 /* ---- started --------------------------------------------------------------------------------------------------------- */
 
@@ -109,41 +239,6 @@ static tt_status_t s_choose(engine_t *self, void *ctx)
     return TT_OK;
 }
 
-typedef struct {
-    const engine_child_t *child;
-    int code;
-    const char *reason;
-    bool broke, lost;
-} end_t;
-
-static tt_status_t s_write_job_end(engine_t *self, void *ctx)
-{
-    const end_t *end = ctx;
-    size_t at;
-    task_t *task = engine_find(self, end->child->job, &at);
-    if (!task || task->rows[at].attempt != end->child->attempt)
-        return TT_OK; /* deleted */
-    const job_state_t state = task->states.jobs[at].state;
-    if (state != JOB_RUNNING && state != JOB_KILL)
-        return TT_OK;
-    int code = end->code;
-    char reason[512];
-    snprintf(reason, sizeof reason, "%s", end->reason);
-    const bool known = place_exit(task->dir, (uint32_t)at, end->child->attempt, &code);
-    if (known) /* whatever became of its shell after that; what we end ourselves ends with its shell */
-        snprintf(reason, sizeof reason, "exit code %d%s", code,
-            code == 128 + SIGKILL ? " (SIGKILL, not by tutti: out of memory, mostly)" : "");
-    engine_write_end(&task->rows[at], code, reason);
-    if (end->broke)
-        states_broke(&task->states, at);
-    else if (end->lost && !known)
-        states_lost(&task->states, at);
-    else
-        states_ended(&task->states, at, code == 0);
-    engine_say(self, "%s job_configId_%zu %s: %s", task->name, at, job_state_name(task->states.jobs[at].state), reason);
-    return TT_OK;
-}
-
 static tt_status_t s_start_next(engine_t *self, bool *started, bool *held)
 {
     next_t next = {0};
@@ -160,68 +255,28 @@ static tt_status_t s_start_next(engine_t *self, bool *started, bool *held)
         engine_add_child(self, &next.child);
         return TT_OK;
     }
-    char reason[512];
-    snprintf(reason, sizeof reason, "%s", tt_err_text());
     next.task->refused = true; /* what is wrong with this one is so with its siblings, mostly: others come first */
-    return engine_change(
-        self, s_write_job_end, &(end_t){.child = &next.child, .code = -1, .reason = reason, .broke = true});
-}
-
-/* ---- ended ----------------------------------------------------------------------------------------------------------- */
-
-static tt_status_t s_ended(engine_t *self, const tt_replica_event_t *event)
-{
-    size_t i = 0;
-    while (i < self->count && self->children[i].replica != event->id)
-        i++;
-    TT_CHECK(i < self->count);
-    const engine_child_t child = self->children[i];
-    self->children[i] = self->children[--self->count];
-    if (!self->options->cluster)
-        TT_TRY(attempt_end(store_folder(self->store), child.job, child.attempt));
-    /* Where we have ended it, it did not fail. */
-    const bool lost = self->ended_by && !self->options->cluster && event->exit_code != 0;
-    char reason[sizeof event->reason + sizeof event->why];
-    snprintf(reason, sizeof reason, "%s%s", event->reason, event->why);
-    return engine_change(
-        self, s_write_job_end, &(end_t){.child = &child, .code = event->exit_code, .reason = reason, .lost = lost});
-}
-
-static tt_status_t s_reap(engine_t *self)
-{
-    tt_replica_event_t events[EVENTS];
-    size_t count = EVENTS;
-    TT_TRY(self->substrate->ops->poll(self->substrate, events, &count));
-    for (size_t i = 0; i < count; i++)
-        TT_TRY(s_ended(self, &events[i]));
-    return TT_OK;
-}
-
-/*  Of what runs, ask that to end which is to be killed, or of which nobody knows any more. */
-static void s_stop_unwanted(engine_t *self)
-{
-    for (size_t i = 0; i < self->count; i++) {
-        engine_child_t *child = &self->children[i];
-        size_t at;
-        const task_t *task = engine_find(self, child->job, &at);
-        const bool wanted =
-            task && task->states.jobs[at].state == JOB_RUNNING && (!self->ended_by || self->options->cluster);
-        if (wanted || child->asked)
-            continue;
-        child->asked = true;
-        (void)self->substrate->ops->stop(self->substrate, child->replica, ENGINE_GRACE_MS);
-    }
+    next.child.ended = next.child.broke = true;
+    next.child.code = -1;
+    snprintf(next.child.reason, sizeof next.child.reason, "%s", tt_err_text());
+    engine_add_child(self, &next.child);
+    return s_finish(self, self->count - 1);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------------------------------- */
+
+static void s_heed(engine_t *self)
+{
+    for (int signal; (signal = tt_signals_next(self->signals)) != 0;)
+        if (signal != SIGCHLD && !self->ended_by)
+            self->ended_by = signal;
+}
 
 static void s_wait(engine_t *self)
 {
     struct pollfd wait = {.fd = self->signals, .events = POLLIN};
     (void)poll(&wait, 1, POLL_MS); /* after which is looked what others have written */
-    for (int signal; (signal = tt_signals_next(self->signals)) != 0;)
-        if (signal != SIGCHLD && !self->ended_by)
-            self->ended_by = signal;
+    s_heed(self);
 }
 
 static size_t s_waiting(const engine_t *self, const char **gpu_task)
@@ -274,8 +329,11 @@ static tt_status_t s_start_all(engine_t *self, bool *later)
     *later = false;
     for (size_t t = 0; t < self->list.count; t++)
         self->list.tasks[t]->refused = false;
-    while (!self->ended_by && started)
+    while (!self->ended_by && started) {
         TT_TRY(s_start_next(self, &started, later));
+        if (self->options->cluster) /* it may take its time for each; ends of processes are for s_wait to hear */
+            s_heed(self);
+    }
     for (size_t t = 0; t < self->list.count; t++)
         *later |= self->list.tasks[t]->refused;
     return TT_OK;
@@ -288,20 +346,37 @@ static tt_status_t s_turn(engine_t *self, bool *over)
     TT_TRY(engine_change(self, NULL, NULL));
     s_stop_unwanted(self);
     TT_TRY(s_start_all(self, &later));
-    if (self->ended_by && (self->count == 0 || self->options->cluster)) /* pods go on */
-        *over = true;
+    if (self->ended_by)
+        *over = s_running(self) == 0;    /* what does not end is the next engine's */
     else if (self->count == 0 && !later) /* else some have their turn yet */
         TT_TRY(s_idle(self, over));
     return TT_OK;
+}
+
+/*  Is it worth another turn? The store may be another's, or its disk full: jobs that run are not ended for that. */
+static bool s_may_pass(const engine_t *self, tt_status_t status)
+{
+    return !self->ended_by && (status == TT_EXISTS || (status == TT_IO && s_running(self) > 0));
+}
+
+static void s_say_held(engine_t *self, tt_status_t status)
+{
+    if (status != TT_OK && !self->held)
+        engine_say(self, "jobs go on, but nothing can be written down, and nothing begins: %s", tt_err_text());
+    self->held = status != TT_OK;
 }
 
 static tt_status_t s_loop(engine_t *self)
 {
     bool over = false;
     while (!over) {
-        TT_TRY(s_turn(self, &over));
+        const tt_status_t status = s_turn(self, &over);
+        if (!s_may_pass(self, status))
+            TT_TRY(status);
+        s_say_held(self, status);
         if (!over)
             s_wait(self);
+        over |= self->ended_by && self->options->cluster; /* pods go on */
     }
     return TT_OK;
 }
@@ -387,7 +462,11 @@ tt_status_t engine_settle(store_t *store)
     if (status == TT_OK)
         status = engine_recover(self);
     else if (status == TT_EXISTS)
-        status = TT_OK; /* it does so itself */
+        status = TT_OK;         /* it does so itself */
+    if (status == TT_TIMEOUT) { /* what still runs is not shown as ended */
+        log_warn("%s", tt_err_text());
+        status = TT_OK;
+    }
     s_end(self);
     return status;
 }

@@ -5,7 +5,8 @@
  *  codes that jobs left behind, and lets those run again that left none. No job runs twice at once, and none that has ended is run
  *  again.
  *
- *  A job is a replica of the process substrate (controller/process.h): it ends with the engine, however that ends.
+ *  A job is a replica of the process substrate (controller/process.h): it ends with the engine, however that ends. It has
+ *  ended when nothing of it is left and the store has its end; till then it keeps its slot, and the others go on.
  *
  *  Threads: one, and no other when it begins. */
 #pragma once
@@ -36,7 +37,7 @@ typedef struct {
 tt_status_t engine_run(store_t *store, const engine_options_t *options, int *signal);
 
 /*  What an engine that died left behind is put right, as the next one would: for commands, so that what they show and change is so.
- *  Nothing is done while an engine lives. */
+ *  Nothing is done while an engine lives; nor where a process does not end though it was killed, which is said. */
 tt_status_t engine_settle(store_t *store);
 /*  Its process; 0: there is none. */
 int engine_pid(store_t *store);

@@ -12,6 +12,11 @@ typedef struct {
     uint32_t attempt;
     bool gpu, asked; /* asked: to end */
     char slot[ENGINE_GPU_NAME + 16];
+    bool ended; /* it is kept, with its slot, till nothing of it is left and the store has the rest: */
+    bool stays; /* something of it, though it was killed */
+    bool broke, lost;
+    int code;
+    char reason[576];
 } engine_child_t;
 
 typedef struct {
@@ -25,13 +30,14 @@ typedef struct {
     size_t count, room;
     int run_lock, lock, signals, ended_by; /* ended_by: a signal */
     bool settling;                         /* nothing is begun */
+    bool held;                             /* the store does not let us; said once */
 } engine_t;
 
 /* ---- engine_rows.c: what is so, and how it is changed ------------------------------------------------------------ */
 
 void engine_say(const engine_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /*  Change what is so by fn, on what is so now, and let follow what follows: one transaction. fn NULL: look only. After a failure the
- *  store is right, and what we have is read anew. */
+ *  store is right, and what we have is read anew. TT_EXISTS: another process has it. */
 tt_status_t engine_change(engine_t *self, tt_status_t (*fn)(engine_t *self, void *ctx), void *ctx);
 /*  The task and the index of a job in it; NULL: it was deleted, or its task is over. */
 task_t *engine_find(const engine_t *self, int64_t job, size_t *at);

@@ -43,7 +43,7 @@ tt_status_t engine_recover(engine_t *self)
 {
     char mark[MARK_MAX];
     snprintf(mark, sizeof mark, SURVIVORS_OF_REGISTRY "=%s", store_folder(self->store));
-    TT_TRY(survivors_end(mark, NULL));
+    TT_TRY(survivors_end(mark, NULL, SURVIVORS_PATIENCE_MS));
     return engine_change(self, s_recover, NULL);
 }
 

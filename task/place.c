@@ -70,29 +70,45 @@ static bool s_is_marked(int dir, const char *task, bool *finished)
 
 /* ---- made and removed -------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_empty_and_remove(int fd, const char *dir)
+static tt_status_t s_open(const char *dir, const char *task, bool unfinished_only, int *out)
 {
-    TT_TRY(tt_tree_empty(fd, dir, MARK)); /* the mark goes last, so that it can be tried again */
-    if (unlinkat(fd, MARK, 0) != 0 || rmdir(dir) != 0)
-        return tt_err_errno(TT_IO, "%s could not be removed", dir);
-    return TT_OK;
+    bool finished = false;
+    tt_status_t status = TT_OK;
+    const int fd = open(dir, OPEN_DIR);
+    if (fd < 0 && errno != ENOENT)
+        return tt_err_errno(TT_IO, "%s", dir);
+    if (fd >= 0 && !s_is_marked(fd, task, &finished))
+        status = tt_err(TT_DENIED, "%s is not the directory of %s: it is not removed", dir, task);
+    else if (finished && unfinished_only)
+        status = tt_err(TT_EXISTS, "%s", dir);
+    if (status == TT_OK)
+        *out = fd;
+    else
+        close(fd);
+    return status;
+}
+
+tt_status_t place_open(const char *dir, const char *task, int *fd)
+{
+    return s_open(dir, task, false, fd);
+}
+
+tt_status_t place_empty(int fd, const char *dir)
+{
+    if (fd < 0)
+        return TT_OK;
+    tt_status_t status = tt_tree_empty(fd, dir, MARK); /* the mark goes last, so that it can be tried again */
+    if (status == TT_OK && (unlinkat(fd, MARK, 0) != 0 || rmdir(dir) != 0))
+        status = tt_err_errno(TT_IO, "%s could not be removed", dir);
+    close(fd);
+    return status;
 }
 
 static tt_status_t s_remove(const char *dir, const char *task, bool unfinished_only)
 {
-    bool finished = false;
-    const int fd = open(dir, OPEN_DIR);
-    if (fd < 0)
-        return errno == ENOENT ? TT_OK : tt_err_errno(TT_IO, "%s", dir);
-    tt_status_t status;
-    if (!s_is_marked(fd, task, &finished))
-        status = tt_err(TT_DENIED, "%s is not the directory of %s: it is not removed", dir, task);
-    else if (finished && unfinished_only)
-        status = tt_err(TT_EXISTS, "%s", dir);
-    else
-        status = s_empty_and_remove(fd, dir);
-    close(fd);
-    return status;
+    int fd = -1;
+    TT_TRY(s_open(dir, task, unfinished_only, &fd));
+    return place_empty(fd, dir);
 }
 
 tt_status_t place_remove(const char *dir, const char *task)

@@ -24,6 +24,11 @@ tt_status_t place_make(const char *dir, const char *task, const place_link_t *li
 tt_status_t place_finish(const char *dir, const char *task);
 /*  Remove it with all that it holds; links are removed, not followed. Without it, all is well. TT_DENIED: not this task's. */
 tt_status_t place_remove(const char *dir, const char *task);
+/*  The same in two steps, of which the second may take long: what stands there now is removed, and nothing that comes to
+ *  stand there meanwhile. *fd: -1 = there is nothing. */
+tt_status_t place_open(const char *dir, const char *task, int *fd);
+/*  Takes fd. */
+tt_status_t place_empty(int fd, const char *dir);
 
 /*  A new, empty working directory for an attempt (1, 2, ...); the one of the attempt before is put aside. */
 tt_status_t place_attempt(const char *dir, uint32_t config_id, uint32_t attempt);

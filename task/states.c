@@ -5,7 +5,7 @@
 static const char *const s_job_names[JOB_STATES] = {
     "registered", "assigned", "running", "kill", "done", "failed", "broken", "killed"};
 static const char *const s_task_names[TASK_STATES] = {
-    "registered", "testing", "running", "kill", "done", "finalized", "broken", "killed"};
+    "registered", "testing", "running", "kill", "done", "finalized", "broken", "killed", "removing"};
 
 const char *job_state_name(job_state_t state)
 {
@@ -228,6 +228,8 @@ tt_status_t states_retry(task_states_t *self)
 {
     if (self->state == TASK_KILL)
         return tt_err(TT_INVALID, "it is being killed; try again when it is");
+    if (self->state == TASK_REMOVING)
+        return tt_err(TT_INVALID, "its files are being removed");
     if (self->state == TASK_FINALIZED || !task_state_ended(self->state))
         return s_retry_failed(self);
     s_retry_all(self);

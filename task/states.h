@@ -5,6 +5,7 @@
  *
  *      registered -> testing -> running -> done | finalized        kill: of any of these but the last two -> kill -> killed
  *                          \-> broken                             retry: broken, killed, done -> registered; finalized -> running
+ *                                                                 delete with its files: of one that has ended -> removing
  *
  *      registered -> assigned -> running -> done | failed          failed -> assigned while the task has retries left for it
  *                        \-> broken (could not be started)         running -> kill -> killed; running -> assigned when it was lost
@@ -36,6 +37,7 @@ typedef enum {
     TASK_FINALIZED,
     TASK_BROKEN,
     TASK_KILLED,
+    TASK_REMOVING, /* its files; then it is forgotten */
     TASK_STATES
 } task_state_t;
 
@@ -68,7 +70,7 @@ const char *job_state_name(job_state_t state);
 bool job_state_of(const char *name, job_state_t *out);
 const char *task_state_name(task_state_t state);
 bool task_state_of(const char *name, task_state_t *out);
-/*  Nothing happens any more but by retry. */
+/*  Nothing happens any more but by retry, and of one that is being removed not even that. */
 bool job_state_ended(job_state_t state);
 bool task_state_ended(task_state_t state);
 
@@ -86,7 +88,8 @@ int64_t states_wait_s(const task_job_t *self, int64_t ended_s, int64_t now_s);
 /*  End it: what runs is to end, the rest is killed at once. TT_INVALID: it has ended already. */
 tt_status_t states_kill(task_states_t *self);
 /*  Try again: the failed jobs of a task that goes on or is finalized (TT_INVALID where none may be tried once more), or a broken, killed
- *  or done task from its beginning: of the first two what is done stays done. TT_INVALID: a task that is being killed. */
+ *  or done task from its beginning: of the first two what is done stays done. TT_INVALID: a task that is being killed or
+ *  removed. */
 tt_status_t states_retry(task_states_t *self);
 
 /*  Priorities of one user's tasks, in their order: T = jobs that are registered, assigned or running; the n-th assigned one of all tasks

@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "controller/orphans.h"
 
-enum { ENVIRONMENT_MAX = 4 << 20, PATIENCE_MS = 5000 };
+enum { ENVIRONMENT_MAX = 4 << 20 };
 
 static bool s_has(const tt_buf_t *text, const char *mark)
 {
@@ -51,9 +51,9 @@ static tt_status_t s_kill_all(const char *mark, const char *more, size_t *killed
     return TT_OK;
 }
 
-tt_status_t survivors_end(const char *mark, const char *more)
+tt_status_t survivors_end(const char *mark, const char *more, int patience_ms)
 {
-    const int64_t until = tt_now_ms(tt_clock_real()) + PATIENCE_MS;
+    const int64_t until = tt_now_ms(tt_clock_real()) + patience_ms;
     size_t left = 1, soon = 0;
     for (bool last = false; left + soon > 0 && !last;) {
         last = tt_now_ms(tt_clock_real()) >= until; /* asked before the look: it may be we who were held up */

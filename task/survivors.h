@@ -9,6 +9,8 @@
 #define SURVIVORS_OF_REGISTRY "TT_TASKS"
 #define SURVIVORS_OF_ATTEMPT  "TT_TASK_MARK"
 
+enum { SURVIVORS_PATIENCE_MS = 5000 }; /* what a killed process may take to go */
+
 /*  Kill those that have both marks in their environment, until none is left. mark: "NAME=value", and so is more (NULL = that one is
- *  enough). TT_TIMEOUT: one is still there after five seconds. */
-tt_status_t survivors_end(const char *mark, const char *more);
+ *  enough). TT_TIMEOUT: one is still there after patience_ms; 0: they are killed and looked for once. */
+tt_status_t survivors_end(const char *mark, const char *more, int patience_ms);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "common/base/mem.h"
 #include "common/config/config.h"
 #include "task/place.h"
@@ -197,7 +198,7 @@ tt_status_t task_list_load(store_t *store, task_list_t *out, const char *name)
 tt_status_t task_list_living(store_t *store, task_list_t *out)
 {
     return s_load(store, out,
-        "WHERE state NOT IN ('done', 'finalized', 'broken', 'killed')"
+        "WHERE state NOT IN ('done', 'finalized', 'broken', 'killed', 'removing')"
         " OR id IN (SELECT task FROM jobs WHERE state IN ('running', 'kill')) ORDER BY id",
         NULL);
 }
@@ -283,31 +284,50 @@ tt_status_t task_retry(store_t *store, const char *name)
 typedef struct {
     const char *name;
     bool remove;
+    int64_t id;
+    int place; /* what is to be removed; -1 = nothing */
+    char dir[PLACE_MAX];
 } delete_t;
 
-static tt_status_t s_delete_ended(const delete_t *wanted, store_t *store, const task_t *task)
+static tt_status_t s_forget(store_t *store, int64_t id)
+{
+    return store_run(store, "DELETE FROM tasks WHERE id = ?", NULL, NULL, "i", id);
+}
+
+static tt_status_t s_delete_ended(delete_t *self, store_t *store, task_t *task)
 {
     if (!task_state_ended(task->states.state))
         return tt_err(TT_EXISTS, "%s has not ended (%s); 'tutti task kill -t %s' ends it, --force does so first",
             task->name, task_state_name(task->states.state), task->name);
-    if (wanted->remove) /* before the row: what could not be removed can be tried again */
-        TT_TRY(place_remove(task->dir, task->name));
-    return store_run(store, "DELETE FROM tasks WHERE id = ?", NULL, NULL, "i", task->id);
+    if (!self->remove)
+        return s_forget(store, task->id);
+    TT_TRY(place_open(task->dir, task->name, &self->place));
+    self->id = task->id;
+    snprintf(self->dir, sizeof self->dir, "%s", task->dir);
+    task->states.state = TASK_REMOVING; /* nobody begins it, nor makes another of its name */
+    return task_save(store, task);
 }
 
 static tt_status_t s_delete(void *ctx, store_t *store)
 {
-    const delete_t *wanted = ctx;
+    delete_t *self = ctx;
     task_list_t list;
-    TT_TRY(task_list_load(store, &list, wanted->name));
-    const tt_status_t status = s_delete_ended(wanted, store, list.tasks[0]);
+    TT_TRY(task_list_load(store, &list, self->name));
+    const tt_status_t status = s_delete_ended(self, store, list.tasks[0]);
     task_list_free(&list);
     return status;
 }
 
 tt_status_t task_delete(store_t *store, const char *name, bool remove)
 {
-    return store_tx(store, s_delete, &(delete_t){name, remove});
+    delete_t self = {.name = name, .remove = remove, .place = -1};
+    const tt_status_t status = store_tx(store, s_delete, &self);
+    if (status != TT_OK && self.place >= 0)
+        close(self.place);
+    if (status != TT_OK || !remove)
+        return status;
+    TT_TRY(place_empty(self.place, self.dir)); /* before the row: what could not be removed can be tried again */
+    return s_forget(store, self.id);
 }
 
 /* ---- what runs ------------------------------------------------------------------------------------------------------------- */

@@ -66,7 +66,8 @@ tt_status_t task_save(store_t *store, task_t *self);
 /*  states_kill and states_retry of the task of a name. */
 tt_status_t task_kill(store_t *store, const char *name);
 tt_status_t task_retry(store_t *store, const char *name);
-/*  Forget an ended task; its directory goes with it (remove) or stays. TT_EXISTS: it has not ended. */
+/*  Forget an ended task; its directory goes first (remove), while others may write to the store, or stays. What could
+ *  not be removed can be tried again. TT_EXISTS: it has not ended. */
 tt_status_t task_delete(store_t *store, const char *name, bool remove);
 
 /*  The line that a job's shell gets, appended to out. root: the task's directory as the job sees it. */

@@ -32,6 +32,7 @@ class Cluster:
         self.workloads, self.flavors = {}, {}
         self.number = 0
         self.waits = None  # a status for all pods instead of theirs
+        self.stays = None  # a set whose pods do not end
         self.masters = 0
         self.lock = threading.Lock()
         cluster = self
@@ -147,7 +148,7 @@ class Cluster:
         for i in range(wanted if wanted and self.placed(name) else 0):
             if f"{name}-{i}" not in self.pods:
                 self.begin(f"{name}-{i}")
-        for pod in [pod for pod in self.pods if re.fullmatch(f"{name}-\\d+", pod) and int(pod.split("-")[-1]) >= wanted]:
+        for pod in [pod for pod in self.pods if name != self.stays and re.fullmatch(f"{name}-\\d+", pod) and int(pod.split("-")[-1]) >= wanted]:
             self.end(pod)
 
     def begin(self, name):
@@ -268,6 +269,23 @@ def parameter_servers_first(folder, cluster):
 
 
 @on_cluster
+def workers_last(folder, cluster):
+    """The set of the parameter servers has gone before the workers' pods have: each is known by its own place."""
+    server = master(folder, cluster)
+    assert server.get("/create?strategy=ParameterServer&n_worker=2&n_ps=2&img=i:1&name=job") == (200, "OK")
+    await_state(server, "job", "running")
+    cluster.stays = "job-worker-0"
+    assert server.get("/delete?name=job") == (200, "OK")
+    wait("the parameter servers' set to go", lambda: list(cluster.sets) == ["job-worker-0"])
+    assert server.json("/status?name=job")["state"] == "ending"
+    with cluster.lock:
+        cluster.stays = None
+        cluster.follow("job-worker-0")
+    await_state(server, "job", "deleted")
+    assert server.end() == 0
+
+
+@on_cluster
 def somebody_elses(folder, cluster):
     """An object of that name that no master asked for is left alone, and so is one that cannot be read."""
     theirs = {"metadata": {"name": "job-worker-0"}, "spec": {"replicas": 0}}
@@ -285,8 +303,16 @@ def somebody_elses(folder, cluster):
     create(server, "job")
     told = await_state(server, "job", "failed")
     assert told["reason"] == "worker-0: the API server refuses StatefulSet job-worker-1: so says the test", told
+    cluster.fails = {"POST statefulsets": [503] * 1000}
+    cluster.services["gone-worker-2"] = theirs_service = {"metadata": {"name": "gone-worker-2"}}
+    create(server, "gone")
+    wait("its set to be asked for", lambda: len(cluster.fails["POST statefulsets"]) < 1000)
+    assert server.get("/delete?name=gone") == (200, "OK")
+    await_state(server, "gone", "deleted")
+    wait("its set to be deleted", lambda: "DELETE statefulsets" in cluster.asked)
     assert server.end() == 0
-    assert cluster.sets == {"job-worker-0": theirs, "odd": odd, "job-worker-1": refused} and not cluster.services, (cluster.sets, cluster.services)
+    assert cluster.sets == {"job-worker-0": theirs, "odd": odd, "job-worker-1": refused}, cluster.sets
+    assert cluster.services == {"gone-worker-2": theirs_service} and "DELETE services" not in cluster.asked, cluster.asked
     assert refused == {"metadata": {"name": "job-worker-1"}, "spec": {"replicas": 0}}, refused
     assert theirs["spec"] == {"replicas": 0} and "annotations" not in theirs["metadata"], theirs
 
@@ -505,5 +531,5 @@ def a_template(folder, cluster):
 
 
 if __name__ == "__main__":
-    main([answers_are_lost, parameter_servers_first, somebody_elses, lost, another_master, late_for_another_master, together_by_volcano,
+    main([answers_are_lost, parameter_servers_first, workers_last, somebody_elses, lost, another_master, late_for_another_master, together_by_volcano,
           together_by_scheduler_plugins, somebody_elses_group, a_group_for_another_master, no_groups, a_template])

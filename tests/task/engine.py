@@ -5,6 +5,8 @@ import fcntl
 import os
 import re
 import signal
+import sqlite3
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -14,12 +16,43 @@ from taskrig import check, create, equal, jobs, name, ok, read, rig, sets, tasks
 QUICK = "test -e %DATA && cp %IN %OUT"
 # Ends when the test says so: the file %OUT.go, or a signal.
 WAITS = "echo $$ >%OUT.pid; : %DATA %IN; while [ ! -e {}/go ]; do sleep 0.02; done"
+# FOLDER NAME=VALUE...: a process with that environment, which nobody can kill: it is traced, and stands still at its exit till FOLDER/release is written.
+STAYS = '''
+import ctypes, os, sys
+folder, marks = sys.argv[1], dict(mark.split("=", 1) for mark in sys.argv[2:])
+may_r, may_w = os.pipe()
+did_r, did_w = os.pipe()
+pid = os.fork()
+if pid == 0:
+    os.read(may_r, 1)
+    os.execve("/bin/sleep", ["sleep", "1000"], marks)
+os.close(did_w)
+ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+if ptrace(0x4206, pid, None, 0x40) != 0:  # PTRACE_SEIZE, PTRACE_O_TRACEEXIT
+    sys.exit(os.strerror(ctypes.get_errno()))
+os.write(may_w, b"x")
+os.read(did_r, 1)  # closed by its exec
+os.mkfifo(folder + "/release")
+open(folder + "/release").read()
+'''
 
 
 def run(world, *options, code=0):
     done = world.tutti("task", "run", *options)
     equal(done.returncode, code, f"task run: {done.stdout}{done.stderr}")
     return done.stdout
+
+
+def registry(world, file):
+    """The folder of the registry, where that file is in it."""
+    (folder,) = (where for where, _, files in os.walk(world.env["XDG_STATE_HOME"]) if file in files)
+    return folder
+
+
+def said(world):
+    """By the engine, the first that was started."""
+    return read(os.path.join(world.path, "out.1"))
 
 
 def runs_now(world, task="task"):
@@ -164,11 +197,10 @@ def held_up(world):
     sets(world, 1)
     create(world, QUICK)
     equal(tasks(world)["task"]["status"], "registered", "a command has had the lock")
-    (folder,) = (where for where, _, files in os.walk(world.env["XDG_STATE_HOME"]) if "engine.lock" in files)
-    with open(os.path.join(folder, "engine.lock"), "r+", encoding="utf-8") as lock:
+    with open(os.path.join(registry(world, "engine.lock"), "engine.lock"), "r+", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         first = world.start("task", "run")
-        rig.wait_for(lambda: first.poll() is not None or "waiting for it" in read(os.path.join(world.path, "out.1")), "an engine that waits")
+        rig.wait_for(lambda: first.poll() is not None or "waiting for it" in said(world), "an engine that waits")
         second = world.tutti("task", "run")
         equal(second.returncode, 73, f"a second engine: {second.stderr}")
         equal((first.poll(), tasks(world)["task"]["status"]), (None, "registered"), "meanwhile")
@@ -200,6 +232,59 @@ def interrupted(world):
     world.file("go", "")
     run(world)
     equal(tasks(world)["task"]["status"], "done", "next time")
+
+
+def written_by_others(world):
+    """The registry is held by another process for longer than is waited for it, and then cannot be written: jobs go on, and their ends are
+    written down when that is over."""
+    sets(world, 3)
+    create(world, f": %DATA %IN %OUT; while [ ! -e {world.path}/go$TT_TASK_JOB ]; do sleep 0.02; done", "--bypass")
+    engine = world.start("task", "run", "--cpu", "3")
+    rig.wait_for(lambda: len(runs_now(world)) == 3, "three jobs")
+    other = sqlite3.connect(os.path.join(registry(world, "tasks.db"), "tasks.db"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    world.file("go0", "")
+    rig.wait_for(lambda: engine.poll() is not None or "another process has held it" in said(world), "a word about the registry")
+    other.execute("ROLLBACK")
+    rig.wait_for(lambda: engine.poll() is not None or "job_configId_0 done" in said(world), "the end of the first")
+    other.execute("CREATE TRIGGER full BEFORE UPDATE ON jobs BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    world.file("go1", "")
+    rig.wait_for(lambda: engine.poll() is not None or "no room" in said(world), "a word about the room")
+    other.execute("DROP TRIGGER full")
+    other.close()
+    rig.wait_for(lambda: engine.poll() is not None or "job_configId_1 done" in said(world), "the end of the second")
+    world.file("go2", "")
+    equal(world.finish(engine)[0], 0, f"the engine's end: {said(world)}")
+    equal([(job["status"], job["attempt"]) for job in jobs(world)], [("done", 1)] * 3, "jobs")
+    equal([said(world).count(words) for words in ("nothing can be written down", "job_configId_1 done")], [2, 1], f"what was said: {said(world)}")
+
+
+def stays(world):
+    """Something of a job does not end though it is killed: its slot is not free, others go on, and so do commands. No engine begins beside such."""
+    sets(world, 2)
+    script = world.file("stays.py", STAYS)
+    create(world, f": %DATA %IN %OUT; if [ $TT_TASK_JOB = 1 ]; then while [ ! -e {world.path}/go ]; do sleep 0.02; done; exit; fi; "
+                  f"setsid env -i {sys.executable} {script} {world.path} TT_TASKS=$TT_TASKS TT_TASK_MARK=$TT_TASK_MARK & "
+                  f"while [ ! -e {world.path}/release ]; do sleep 0.02; done", "--bypass")
+    engine = world.start("task", "run", "--cpu", "2")
+    rig.wait_for(lambda: engine.poll() is not None or "cpu:0 is not free" in said(world), "a word about the slot")
+    world.file("go", "")
+    rig.wait_for(lambda: engine.poll() is not None or "job_configId_1 done" in said(world), "the end of the other job")
+    equal([job["status"] for job in jobs(world)], ["running", "done"], "jobs")
+    world.file("release", "x")
+    equal(world.finish(engine)[0], 0, "the engine's end")
+    equal([(job["status"], job["attempt"]) for job in jobs(world)], [("done", 1)] * 2, "jobs after it")
+    equal(said(world).count("cpu:0 is not free"), 1, f"what was said: {said(world)}")
+    os.remove(os.path.join(world.path, "release"))
+    with subprocess.Popen([sys.executable, script, world.path, f"TT_TASKS={registry(world, 'tasks.db')}"]) as left:
+        try:
+            rig.wait_for(lambda: left.poll() is not None or os.path.exists(os.path.join(world.path, "release")), "what an engine left")
+            done = world.tutti("task", "list")
+            equal((done.returncode, "do not end though they were killed" in done.stderr), (0, True), f"list: {done.stderr}")
+            equal(world.tutti("task", "run").returncode, 75, "an engine")
+        finally:
+            left.kill()
+    run(world)
 
 
 def refused(world):
@@ -234,4 +319,4 @@ def refused(world):
 
 
 if __name__ == "__main__":
-    rig.main(whole, testers, retries, back_off, order, slots, killed, held_up, killed_by_others, interrupted, refused)
+    rig.main(whole, testers, retries, back_off, order, slots, killed, held_up, killed_by_others, interrupted, written_by_others, stays, refused)

@@ -2,6 +2,7 @@
 """`tutti task run --claim` where the API server refuses, is busy or loses what it was asked: one of ours, that does so when a test wants it.
 A real one is k8s.test_task's."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -9,6 +10,7 @@ import re
 import signal
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -28,13 +30,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.startswith(JOBS) and not self.server.cluster.speaks.is_set():
+            self.server.cluster.unanswered.append(self.command)
+            self.server.cluster.speaks.wait()
         code, value = self.server.cluster.ask(self.command, self.path.split("?")[0], json.loads(body) if body else None)
         data = json.dumps(value).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        with contextlib.suppress(BrokenPipeError):  # who asked has gone
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
 
     do_GET = do_POST = do_DELETE = answer
 
@@ -46,6 +52,8 @@ class Cluster:
     def __init__(self, world):
         self.lock, self.jobs, self.asked = threading.Lock(), {}, []
         self.codes, self.late, self.ends = {"GET": GOOD, "POST": GOOD, "DELETE": GOOD}, False, False
+        self.speaks, self.unanswered = threading.Event(), []  # not set: about Jobs it says nothing at all
+        self.speaks.set()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads, self.server.cluster = True, self
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -152,6 +160,30 @@ def alone_refused_for_good(world):
     equal((code, states(world), cluster.count("POST", "task")), (0, ["broken"] * 3, 3), f"{said}{err}")
 
 
+def interrupted_in_silence(world):
+    """Nobody waits for one answer after another where there are none: neither who asks for Jobs the first time, nor who does so again."""
+    sets(world, 4)
+    for again in (False, True):
+        cluster = Cluster(world)
+        cluster.codes["POST"] = 503
+        image(world, task=f"again{again}")
+        if not again:
+            cluster.speaks.clear()
+        engine = cluster.engine(world, "--cpu", "4")
+        if again:
+            cluster.looks(8, "POST", f"again{again}")
+            cluster.speaks.clear()
+        rig.wait_for(lambda: cluster.unanswered, "a request without an answer")
+        begun = time.monotonic()
+        engine.send_signal(signal.SIGINT)
+        code, _, said = world.finish(engine)
+        took = time.monotonic() - begun
+        cluster.speaks.set()
+        check((code, took < 15) == (130, True), f"the engine's end: {code} after {took:.1f} s: {said}")
+        equal(len(cluster.unanswered), 1, f"requests without an answer: {cluster.unanswered}")
+        ok(world.tutti("task", "kill", "-t", name(f"again{again}")), "kill")
+
+
 def killed_unheard(world):
     """The order to delete a Job is lost: it is given again."""
     sets(world, 2)
@@ -205,4 +237,4 @@ def killed_begun_unheard(world):
 
 
 if __name__ == "__main__":
-    rig.main(refused_for_now, refused_after_silence, refused_for_good, alone_refused_for_good, killed_unheard, killed_unbegun, killed_begun_unheard)
+    rig.main(refused_for_now, refused_after_silence, refused_for_good, alone_refused_for_good, interrupted_in_silence, killed_unheard, killed_unbegun, killed_begun_unheard)

@@ -53,6 +53,25 @@ static void s_others_stay(void **state)
     assert_false(s_there("half"));
 }
 
+/*  What was to be removed is, and not what has come in its place. */
+static void s_replaced(void **state)
+{
+    (void)state;
+    const char *dir = rig_path("task");
+    int fd = 7;
+    assert_ok(place_open(dir, "user.me.task", &fd));
+    assert_int_equal(fd, -1);
+    assert_ok(place_empty(fd, dir));
+    assert_ok(place_make(dir, "user.me.task", NULL, 0));
+    assert_int_equal(place_open(dir, "user.me.other", &fd), TT_DENIED);
+    assert_ok(place_open(dir, "user.me.task", &fd));
+    assert_int_equal(rename(dir, rig_path("aside")), 0);
+    assert_ok(place_make(dir, "user.me.task", NULL, 0));
+    assert_int_equal(place_empty(fd, dir), TT_IO);
+    assert_false(s_there("aside/logs"));
+    assert_true(s_there("task/logs") && s_there("task/.tutti-task"));
+}
+
 static void s_attempts(void **state)
 {
     (void)state;
@@ -80,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(s_made_and_removed, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(s_others_stay, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(s_replaced, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(s_attempts, rig_set_up, rig_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

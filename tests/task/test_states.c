@@ -163,6 +163,22 @@ static void s_kill(void **state)
     assert_int_equal(one.task.state, TASK_KILLED);
 }
 
+static void s_removing(void **state)
+{
+    (void)state;
+    one_t one;
+    s_new(&one, 2, 1, 0);
+    one.jobs[0].state = JOB_FAILED;
+    one.jobs[1].state = JOB_BROKEN;
+    one.task.state = TASK_REMOVING;
+    assert_true(task_state_ended(one.task.state));
+    assert_int_equal(states_retry(&one.task), TT_INVALID);
+    assert_int_equal(states_kill(&one.task), TT_INVALID);
+    states_schedule(&one.task);
+    assert_int_equal(one.task.state, TASK_REMOVING);
+    assert_int_equal(s_in(&one, JOB_FAILED) + s_in(&one, JOB_BROKEN), 2);
+}
+
 static void s_priorities(void **state)
 {
     (void)state;
@@ -313,7 +329,7 @@ static void s_histories(void **state)
         s_let_end(&self);
         ends[self.one.task.state]++;
     }
-    for (task_state_t end = TASK_DONE; end < TASK_STATES; end++)
+    for (task_state_t end = TASK_DONE; end <= TASK_KILLED; end++)
         assert_true(ends[end] > 50); /* the histories reach all of them */
 }
 
@@ -341,6 +357,7 @@ int main(void)
         cmocka_unit_test(s_retries),
         cmocka_unit_test(s_back_off),
         cmocka_unit_test(s_kill),
+        cmocka_unit_test(s_removing),
         cmocka_unit_test(s_priorities),
         cmocka_unit_test(s_histories),
     };

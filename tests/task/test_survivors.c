@@ -3,6 +3,7 @@
 #include "tests/again.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 
 enum { ROUNDS = 40 };
 
@@ -46,7 +47,7 @@ static void test_one_that_becomes_another_program_is_ended(void **state)
     (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         const pid_t pid = s_start(OURS);
-        assert_int_equal(survivors_end(s_registry, i % 2 ? OURS : NULL), TT_OK);
+        assert_int_equal(survivors_end(s_registry, i % 2 ? OURS : NULL, SURVIVORS_PATIENCE_MS), TT_OK);
         assert_int_equal(s_end(pid), SIGKILL);
     }
 }
@@ -55,9 +56,23 @@ static void test_of_one_attempt_the_other_goes_on(void **state)
 {
     (void)state;
     const pid_t ours = s_start(OURS), others = s_start(OTHERS);
-    assert_int_equal(survivors_end(s_registry, OURS), TT_OK);
+    assert_int_equal(survivors_end(s_registry, OURS, SURVIVORS_PATIENCE_MS), TT_OK);
     assert_int_equal(s_end(ours), SIGKILL);
     assert_int_equal(s_end(others), SIGTERM);
+}
+
+/*  One that stands still, so that it is not in the middle of an exec. */
+static void test_without_patience_one_look_is_all(void **state)
+{
+    (void)state;
+    char *const argv[] = {"/bin/sleep", "1000", NULL}, *const env[] = {s_registry, OURS, NULL};
+    pid_t pid;
+    int status;
+    assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, env), 0); /* returns behind its exec */
+    assert_int_equal(survivors_end(s_registry, OURS, 0), TT_TIMEOUT);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(survivors_end(s_registry, OURS, 0), TT_OK);
 }
 
 int main(void)
@@ -65,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_that_becomes_another_program_is_ended),
         cmocka_unit_test(test_of_one_attempt_the_other_goes_on),
+        cmocka_unit_test(test_without_patience_one_look_is_all),
     };
     return cmocka_run_group_tests(tests, s_setup, again_teardown);
 }

@@ -1,5 +1,6 @@
-/*  Rows of tasks: which of them an engine has to look at. */
+/*  Rows of tasks: which of them an engine has to look at, and how they go. */
 #include "rig.h"
+#include "task/place.h"
 #include "task/tasks.h"
 
 static tt_status_t s_add(store_t *store, const char *name, task_state_t state, job_state_t job)
@@ -72,11 +73,61 @@ static void s_names(void **state)
     assert_string_equal(names, "b a ");
 }
 
+/*  Folders in folders, more of them than are removed. */
+static void s_dig(const char *dir)
+{
+    char path[4096];
+    size_t length = (size_t)snprintf(path, sizeof path, "%s/", dir);
+    for (int depth = 0; depth < 300; depth++) {
+        memcpy(path + length, "d/", 3);
+        length += 2;
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+}
+
+/*  Back to what can be removed. */
+static void s_fill(const char *dir)
+{
+    char path[4096];
+    size_t length = (size_t)snprintf(path, sizeof path, "%s/", dir);
+    for (int depth = 0; depth < 300; depth++, length += 2)
+        memcpy(path + length, "d/", 3);
+    for (int depth = 0; depth < 300; depth++, length -= 2) {
+        path[length] = '\0';
+        assert_int_equal(rmdir(path), 0);
+    }
+}
+
+/*  While files are removed the store is anybody's, and nobody begins their task; what stays can be tried again. */
+static void s_deleted(void **state)
+{
+    (void)state;
+    TT_AUTO(store) store = NULL;
+    TT_AUTO(store) other = NULL;
+    task_list_t list;
+    assert_ok(store_open(&store));
+    assert_ok(store_open(&other));
+    assert_ok(s_add(store, "a", TASK_FINALIZED, JOB_FAILED));
+    assert_ok(store_run(store, "UPDATE tasks SET dir = ?", NULL, NULL, "s", rig_path("a")));
+    assert_ok(place_make(rig_path("a"), "a", NULL, 0));
+    s_dig(rig_path("a/logs"));
+    assert_int_equal(task_delete(store, "a", true), TT_IO);
+    assert_ok(task_list_load(other, &list, "a"));
+    assert_int_equal(list.tasks[0]->states.state, TASK_REMOVING);
+    task_list_free(&list);
+    assert_int_equal(task_retry(other, "a"), TT_INVALID);
+    s_fill(rig_path("a/logs"));
+    assert_ok(task_delete(other, "a", true));
+    assert_int_equal(access(rig_path("a"), F_OK), -1);
+    assert_int_equal(task_delete(store, "a", true), TT_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(s_living, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(s_names, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(s_deleted, rig_set_up, rig_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
