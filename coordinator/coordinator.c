@@ -240,7 +240,37 @@ static tt_status_t s_begin_session(coordinator_t *self, const journal_past_t *pa
         roster_continue(self->roster, &roster);
     }
     self->progress.first_steps = self->snapshot.update * self->cfg.num_envs * self->cfg.num_steps;
-    return journal_session(self->journal, self->start_ns, self->progress.first_steps);
+    return journal_session(self->journal, self->start_ns, self->boot, self->progress.first_steps);
+}
+
+/*  Each boot of each host has a clock of its own; "" when this one's name cannot be read. */
+static void s_read_boot(char *out, size_t size)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!file || !fgets(out, (int)size, file))
+        out[0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+static bool s_is_our_clock(const coordinator_t *self, const journal_past_t *past)
+{
+    return !past->boot || !past->boot[0] || !self->boot[0] || strcmp(past->boot, self->boot) == 0;
+}
+
+/*  A session that goes on after a reboot, or on another host, has no time that our clock could be compared with. */
+static tt_status_t s_recall_times(coordinator_t *self, const journal_past_t *past)
+{
+    self->progress.first_steps = past->first_steps;
+    self->new_clock = !s_is_our_clock(self, past);
+    if (self->new_clock) {
+        log_info("the run was on another host, or before this one's reboot: its times begin anew");
+        return journal_clock(self->journal, self->start_ns, self->boot);
+    }
+    self->progress.first_step_ns = past->first_step_ns;
+    self->progress.solved_ns = past->solved_ns;
+    return TT_OK;
 }
 
 /*  Go on where an earlier coordinator of this session stopped, or, in a new session, where the run stopped. */
@@ -248,7 +278,7 @@ static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
 {
     const bool went_on = past->found && (self->start_ns == 0 || self->start_ns == past->start_ns);
     if (self->start_ns == 0)
-        self->start_ns = past->found ? past->start_ns : tt_process_start_ns();
+        self->start_ns = past->found && s_is_our_clock(self, past) ? past->start_ns : tt_process_start_ns();
     TT_TRY(s_desire(self, past, went_on));
     TT_TRY(journal_snapshots(self->journal, s_count_snapshot, &self->snapshots));
     self->progress.solved_steps = past->solved_steps;
@@ -257,11 +287,9 @@ static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
     roster_past_t roster = past->roster;
     roster.went_on = true;
     roster_continue(self->roster, &roster);
-    restore_recall(self, past->restored);
+    restore_recall(self, past->restored, past->restore);
     TT_TRY(s_find_newest(self));
-    self->progress.first_steps = past->first_steps;
-    self->progress.first_step_ns = past->first_step_ns;
-    self->progress.solved_ns = past->solved_ns;
+    TT_TRY(s_recall_times(self, past));
     log_info("going on after epoch %" PRIu64 ", waiting for %zu members of it", past->roster.epoch,
         past->roster.member_count);
     if (past->end)
@@ -563,6 +591,7 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     coordinator_t *self = tt_new0(sizeof *self);
     self->run_dir = opts->run_dir;
     self->start_ns = opts->start_ns;
+    s_read_boot(self->boot, sizeof self->boot);
     self->started_s = tt_process_started_s();
     self->key = opts->key;
     self->token = opts->token;

@@ -46,8 +46,19 @@ static void s_fill_from_stats(const coordinator_t *self, json_t *summary)
     s_set_missing(summary, "env_steps", json_integer((json_int_t)p->at.env_steps));
     s_set_missing(summary, "updates", json_integer((json_int_t)p->at.update));
     s_set_missing(summary, "episodes", json_integer((json_int_t)p->episodes));
-    s_set_missing(summary, "return_mean", p->at.any ? s_real(p->return_mean) : json_null());
+    s_set_missing(summary, "return_mean", s_real(p->return_mean));
     s_set_missing(summary, "lag_max", json_integer((json_int_t)p->lag_max));
+}
+
+/*  Of this era there was no STATS: the run is where its newest snapshot is, and what that does not say is not known. */
+static void s_fill_from_snapshot(const coordinator_t *self, json_t *summary)
+{
+    const journal_snapshot_t *snapshot = &self->snapshot;
+    s_set_missing(summary, "env_steps", json_integer((json_int_t)snapshot->env_steps));
+    s_set_missing(summary, "updates", json_integer((json_int_t)snapshot->update));
+    s_set_missing(summary, "episodes", json_null());
+    s_set_missing(summary, "return_mean", snapshot->path[0] ? s_real(snapshot->return_mean) : json_null());
+    s_set_missing(summary, "lag_max", json_null());
 }
 
 static json_t *s_summary(const coordinator_t *self, const char *text, const char *status, const char *reason)
@@ -63,7 +74,10 @@ static json_t *s_summary(const coordinator_t *self, const char *text, const char
     const int64_t now = tt_now_ns(self->clock);
     const progress_t *p = &self->progress;
     s_set_missing(summary, "reason", tt_json_text(reason));
-    s_fill_from_stats(self, summary);
+    if (p->at.any && p->at.era == roster_era(self->roster))
+        s_fill_from_stats(self, summary);
+    else
+        s_fill_from_snapshot(self, summary);
     json_object_set_new(summary, "status", json_string(status));
     json_object_set_new(summary, "rolled_back", json_integer(roster_rolled_back(self->roster)));
     json_object_set_new(summary, "restored_from", self->restore.story ? json_incref(self->restore.story) : json_null());
@@ -185,16 +199,22 @@ int64_t ends_tick(coordinator_t *self)
 /* ---- what rank 0 or fate decides ----------------------------------------------------------------------------------- */
 
 /*  Rank 0 met a stop rule, even though a stop was asked for at the same time? Rules are named after their config key. */
-static bool s_met_rule(const char *text)
+static bool s_is_rule(const char *reason)
 {
     static const char *const rules[] = {"env_steps", "return_mean", "wall_s"};
+    bool is = false;
+    for (size_t i = 0; i < TT_COUNT(rules); i++)
+        is |= strcmp(reason, rules[i]) == 0;
+    return is;
+}
+
+/*  Why rank 0 has finished. Of a stop that was asked for before this coordinator was started it alone knows. */
+static void s_read_reason(const coordinator_t *self, const char *text, char *out, size_t size)
+{
     json_t *object = json_loads(text, 0, NULL);
     const char *reason = json_string_value(json_object_get(object, "reason"));
-    bool met = false;
-    for (size_t i = 0; reason && i < TT_COUNT(rules); i++)
-        met |= strstr(reason, rules[i]) != NULL;
+    tt_text_copy(out, size, reason ? reason : self->ends.reason);
     json_decref(object);
-    return met;
 }
 
 void ends_finished(coordinator_t *self, const tt_msg_EVENT_t *event)
@@ -202,10 +222,12 @@ void ends_finished(coordinator_t *self, const tt_msg_EVENT_t *event)
     if (self->ends.phase == ENDS_ENDED)
         return;
     const char *text = event->text ? event->text : "";
-    const bool stopped = self->ends.phase == ENDS_STOPPING && !s_met_rule(text);
+    char reason[sizeof self->ends.reason];
+    s_read_reason(self, text, reason, sizeof reason);
+    const bool stopped = !s_is_rule(reason);
     log_info("the run is over after update %llu, %llu env steps", (unsigned long long)event->update,
         (unsigned long long)event->env_steps);
-    s_end(self, text, stopped ? "stopped" : "succeeded", stopped ? self->ends.reason : "finished", 0);
+    s_end(self, text, stopped ? "stopped" : "succeeded", stopped ? reason : "finished", 0);
 }
 
 void ends_fail(coordinator_t *self, uint32_t code, const char *text)

@@ -47,6 +47,7 @@ static int s_code(tt_status_t status)
     case TT_NOT_FOUND:
         return 404;
     case TT_STOPPED:
+    case TT_UNSUPPORTED:
         return 409;
     case TT_TIMEOUT:
         return 503;

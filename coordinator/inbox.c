@@ -35,6 +35,16 @@ static bool s_leads(const coordinator_t *self, sender_t from)
     return from.ended ? from.ended->led && from.ended->era == roster_era(self->roster) : s_is_rank0(self, from.peer);
 }
 
+static tt_peer_role_t s_role(sender_t from)
+{
+    return from.peer ? from.peer->role : from.ended->role;
+}
+
+static uint32_t s_index(sender_t from)
+{
+    return from.peer ? from.peer->index : from.ended->index;
+}
+
 static const ended_t *s_find_ended(const coordinator_t *self, const char *identity)
 {
     for (size_t i = 0; i < ENDED_MAX; i++)
@@ -43,11 +53,20 @@ static const ended_t *s_find_ended(const coordinator_t *self, const char *identi
     return NULL;
 }
 
+/*  It has what its role needs of its machine: a learner with weights, a collector that has made steps. */
+static bool s_does_its_part(const peer_t *peer)
+{
+    return peer->role == TT_PEER_LEARNER ? peer->holds : peer->role == TT_PEER_COLLECTOR && peer->progress > 0;
+}
+
 static void s_bury(coordinator_t *self, peer_t *peer, const char *why)
 {
     ended_t *ended = &self->ended[self->ended_count++ % ENDED_MAX];
-    *ended = (ended_t){
-        .role = peer->role, .index = peer->index, .era = roster_era(self->roster), .led = s_is_rank0(self, peer)};
+    *ended = (ended_t){.role = peer->role,
+        .index = peer->index,
+        .era = roster_era(self->roster),
+        .led = s_is_rank0(self, peer),
+        .did = s_does_its_part(peer)};
     snprintf(ended->identity, sizeof ended->identity, "%s", peer->identity);
     roster_leave(self->roster, peer, PEER_ENDED, why);
 }
@@ -207,7 +226,7 @@ static int64_t s_when(const coordinator_t *self, sender_t from, int64_t time_ns)
     return can_be && !control_is_tcp(self->control, from.sock) ? time_ns : now;
 }
 
-/*  Steps of a life that we did not see are no speed of ours. */
+/*  Steps that we did not see, or whose time was another clock's, are no speed of ours. */
 static tt_status_t s_count_from_here(coordinator_t *self, const tt_msg_STATS_t *first)
 {
     progress_count_from(&self->progress, first->env_steps, first->time_ns);
@@ -221,7 +240,8 @@ static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STAT
     stats.time_ns = s_when(self, from, said->time_ns);
     if (!s_leads(self, from) || stats.era != roster_era(self->roster))
         return TT_OK;
-    if (!self->progress.at.any && roster_took_over(self->roster))
+    const bool here = roster_took_over(self->roster) || (self->new_clock && self->progress.first_step_ns == 0);
+    if (!self->progress.at.any && here)
         TT_TRY(s_count_from_here(self, &stats));
     if (!progress_stats(&self->progress, &stats))
         return TT_OK;
@@ -276,23 +296,18 @@ static void s_unsaved(unsaved_t *self, const tt_msg_EVENT_t *m)
     snprintf(self->why, sizeof self->why, "%s", m->text ? m->text : "");
 }
 
-/*  It has what its role needs of its machine: a learner with weights, a collector that has made steps. */
-static bool s_does_its_part(const peer_t *peer)
-{
-    return peer->role == TT_PEER_LEARNER ? peer->holds : peer->role == TT_PEER_COLLECTOR && peer->progress > 0;
-}
-
 /*  A learner or collector that has come to help and cannot, for a reason of its machine's: no card, no memory. Others of its role do; or it
  *  came by hand, and whoever started it sees why it ended: another one may come, or those that a controller keeps. */
 static bool s_goes_on_without(const coordinator_t *self, sender_t from, uint32_t code)
 {
-    if (!from.peer || from.peer->role == TT_PEER_AGGREGATOR || s_does_its_part(from.peer) ||
-        tt_exit_is_final((int)code))
+    const tt_peer_role_t role = s_role(from);
+    const bool did = from.peer ? s_does_its_part(from.peer) : from.ended->did;
+    if (role == TT_PEER_AGGREGATOR || did || tt_exit_is_final((int)code))
         return false;
-    bool goes_on = from.peer->index >= ROSTER_BY_HAND;
+    bool goes_on = s_index(from) >= ROSTER_BY_HAND;
     for (size_t i = 0; i < roster_peer_count(self->roster); i++) {
         const peer_t *other = roster_peer(self->roster, i);
-        goes_on |= other->role == from.peer->role && s_does_its_part(other);
+        goes_on |= other->role == role && s_does_its_part(other);
     }
     return goes_on;
 }
@@ -317,8 +332,8 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
     const char *kind = m->kind ? m->kind : "", *text = m->text ? m->text : "";
     if (!from.peer && !from.ended)
         return TT_OK;
-    const char *role = tt_peer_role_name(from.peer ? from.peer->role : from.ended->role);
-    const uint32_t index = from.peer ? from.peer->index : from.ended->index;
+    const char *role = tt_peer_role_name(s_role(from));
+    const uint32_t index = s_index(from);
     if (strcmp(kind, "failed") == 0) {
         char why[2048];
         snprintf(why, sizeof why, "%s/%u: %s", role, index, text);
@@ -349,9 +364,10 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
         return TT_OK;
     }
     if (strcmp(kind, "damaged") == 0) {
-        if (restore_refuse(self, text))
-            roster_begin_again(self->roster);
-        return TT_OK;
+        if (!restore_refuse(self, text))
+            return TT_OK;
+        roster_begin_again(self->roster);
+        return journal_not_fresh(self->journal); /* a successor must not repeat it */
     }
     if (strcmp(kind, "unsaved") == 0) {
         s_unsaved(&self->unsaved, m);

@@ -318,6 +318,8 @@ static void s_take_fact(journal_past_t *out, const char *key, sqlite3_stmt *row)
         out->solved_steps = (uint64_t)value;
     else if (strcmp(key, "end_code") == 0)
         out->end_code = (uint32_t)value;
+    else if (strcmp(key, "boot") == 0)
+        out->boot = s_text(row, 1);
     else if (strcmp(key, "end") == 0)
         out->end = s_text(row, 1);
     else if (strcmp(key, "restored") == 0)
@@ -346,19 +348,23 @@ static tt_status_t s_load_facts(journal_t *self, journal_past_t *out)
 
 static tt_status_t s_on_roster(void *ctx, sqlite3_stmt *row, bool *more)
 {
+    journal_past_t *out = ctx;
     (void)more;
-    *(roster_past_t *)ctx = (roster_past_t){.era = (uint32_t)sqlite3_column_int64(row, 0),
+    out->restore = s_text(row, 5);
+    out->roster = (roster_past_t){.era = (uint32_t)sqlite3_column_int64(row, 0),
         .epoch = (uint64_t)sqlite3_column_int64(row, 1),
         .generation = (uint64_t)sqlite3_column_int64(row, 2),
         .fresh = sqlite3_column_int(row, 3) != 0,
-        .rolled_back = (uint32_t)sqlite3_column_int64(row, 4)};
+        .rolled_back = (uint32_t)sqlite3_column_int64(row, 4),
+        .restore = out->restore};
     return TT_OK;
 }
 
-static tt_status_t s_load_roster(journal_t *self, roster_past_t *out)
+static tt_status_t s_load_roster(journal_t *self, journal_past_t *out)
 {
     sqlite3_stmt *statement = NULL;
-    TT_TRY(s_prepare(self, "SELECT era, epoch, generation, fresh, rolled_back FROM rosters ORDER BY epoch DESC LIMIT 1",
+    TT_TRY(s_prepare(self,
+        "SELECT era, epoch, generation, fresh, rolled_back, restore FROM rosters ORDER BY epoch DESC LIMIT 1",
         &statement));
     return s_each(self, statement, s_on_roster, out);
 }
@@ -394,7 +400,7 @@ tt_status_t journal_load(journal_t *self, journal_past_t *out)
         out->desired[i] = out->configured[i] = -1;
     tt_status_t status = s_load_facts(self, out);
     if (status == TT_OK)
-        status = s_load_roster(self, &out->roster);
+        status = s_load_roster(self, out);
     if (status == TT_OK)
         status = s_load_members(self, out);
     if (status != TT_OK) {
@@ -407,7 +413,9 @@ tt_status_t journal_load(journal_t *self, journal_past_t *out)
 
 void journal_past_free(journal_past_t *self)
 {
+    free(self->boot);
     free(self->members);
+    free(self->restore);
     free(self->end);
     free(self->restored);
     memset(self, 0, sizeof *self);
@@ -481,18 +489,30 @@ static tt_status_t s_begin(journal_t *self)
     return s_exec(self, "BEGIN IMMEDIATE");
 }
 
-static tt_status_t s_write_session(journal_t *self, int64_t start_ns, uint64_t first_steps)
+static tt_status_t s_write_clock(journal_t *self, int64_t start_ns, const char *boot)
 {
-    TT_TRY(
-        s_exec(self, "DELETE FROM facts WHERE key IN ('end', 'end_code', 'first_step_ns', 'solved_ns', 'restored')"));
-    TT_TRY(s_put(self, "first_steps", (int64_t)first_steps));
+    TT_TRY(s_exec(self, "DELETE FROM facts WHERE key IN ('first_step_ns', 'solved_ns')"));
+    TT_TRY(s_put_text(self, "boot", boot));
     return s_put(self, "start_ns", start_ns);
 }
 
-tt_status_t journal_session(journal_t *self, int64_t start_ns, uint64_t first_steps)
+tt_status_t journal_clock(journal_t *self, int64_t start_ns, const char *boot)
 {
     TT_TRY(s_begin(self));
-    return s_commit(self, s_write_session(self, start_ns, first_steps));
+    return s_commit(self, s_write_clock(self, start_ns, boot));
+}
+
+static tt_status_t s_write_session(journal_t *self, int64_t start_ns, const char *boot, uint64_t first_steps)
+{
+    TT_TRY(s_exec(self, "DELETE FROM facts WHERE key IN ('end', 'end_code', 'restored')"));
+    TT_TRY(s_put(self, "first_steps", (int64_t)first_steps));
+    return s_write_clock(self, start_ns, boot);
+}
+
+tt_status_t journal_session(journal_t *self, int64_t start_ns, const char *boot, uint64_t first_steps)
+{
+    TT_TRY(s_begin(self));
+    return s_commit(self, s_write_session(self, start_ns, boot, first_steps));
 }
 
 static tt_status_t s_write_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back)
@@ -522,6 +542,11 @@ tt_status_t journal_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint3
 {
     TT_TRY(s_begin(self));
     return s_commit(self, s_write_roster(self, roster, rolled_back));
+}
+
+tt_status_t journal_not_fresh(journal_t *self)
+{
+    return s_exec(self, "UPDATE rosters SET fresh = 0 WHERE epoch = (SELECT max(epoch) FROM rosters)");
 }
 
 static tt_status_t s_put_count(journal_t *self, const char *kind, tt_peer_role_t role, uint32_t count)

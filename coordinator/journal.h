@@ -14,8 +14,10 @@ typedef struct journal journal_t; /* opaque */
 typedef struct {
     bool found;       /* an earlier coordinator had this run                                    */
     int64_t start_ns; /* process start of the `tutti run` it belonged to                        */
+    char *boot;       /* owned; whose CLOCK_MONOTONIC its times are of, NULL or "" = not known  */
     roster_past_t roster;
     roster_past_member_t *members;    /* owned; roster.members points here                               */
+    char *restore;                    /* owned; roster.restore points here                               */
     int64_t desired[ROSTER_ROLES];    /* replicas asked for by scaling; -1 = never                       */
     int64_t configured[ROSTER_ROLES]; /* what the config said when the session began; -1 = not known  */
     int64_t first_step_ns, solved_ns;
@@ -40,9 +42,13 @@ tt_status_t journal_load(journal_t *self, journal_past_t *out);
 void journal_past_free(journal_past_t *self);
 
 /*  A session (one `tutti run` or `tutti resume`) begins: forgets the end of the one before, and its times.
- *  first_steps: env steps that are trained already. */
-tt_status_t journal_session(journal_t *self, int64_t start_ns, uint64_t first_steps);
+ *  boot: of the host, "" = not known. first_steps: env steps that are trained already. */
+tt_status_t journal_session(journal_t *self, int64_t start_ns, const char *boot, uint64_t first_steps);
+/*  The session goes on by the clock of another boot: its times begin anew. */
+tt_status_t journal_clock(journal_t *self, int64_t start_ns, const char *boot);
 tt_status_t journal_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back);
+/*  The newest roster's era cannot begin: it is not fresh any more. */
+tt_status_t journal_not_fresh(journal_t *self);
 tt_status_t journal_desired(journal_t *self, tt_peer_role_t role, uint32_t count);
 tt_status_t journal_configured(journal_t *self, tt_peer_role_t role, uint32_t count);
 tt_status_t journal_snapshot(journal_t *self, const journal_snapshot_t *snapshot);

@@ -42,12 +42,13 @@ static int s_by_rank(const void *a, const void *b)
     return x->rank != y->rank ? s_compare(x->rank, y->rank) : s_compare(x->index, y->index);
 }
 
-/*  Learners that were summing already. After a restart of the coordinator nobody is active yet: holding says it then. */
+/*  Learners that were summing already: of the newest roster, or of an earlier coordinator's. One that is left out
+ *  misses what the others do then, and may have weights, or be about to get them. */
 static size_t s_summing(peer_t *const *learners, size_t count)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
-        found += learners[i]->state == PEER_ACTIVE || learners[i]->holds;
+        found += learners[i]->rank != UINT32_MAX;
     return found;
 }
 

@@ -194,9 +194,10 @@ tt_status_t restore_tell(coordinator_t *self)
     return status;
 }
 
-void restore_recall(coordinator_t *self, const char *story)
+void restore_recall(coordinator_t *self, const char *story, const char *path)
 {
     s_forget_story(self);
+    snprintf(self->restore.path, sizeof self->restore.path, "%s", path ? path : "");
     self->restore.story = story ? json_loads(story, 0, NULL) : NULL;
     self->restore.lived = self->restore.story != NULL;
 }

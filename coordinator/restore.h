@@ -37,6 +37,7 @@ bool restore_is_final(const coordinator_t *self);
 const char *restore_path(void *ctx);
 /*  A roster with it went out: tell whoever watches. */
 tt_status_t restore_tell(coordinator_t *self);
-/*  As the journal has it, for a coordinator that was restarted. */
-void restore_recall(coordinator_t *self, const char *story);
+/*  As the journal has it, for a coordinator that was restarted. path: what the newest roster, if it is fresh, says to
+ *  begin from; NULL or "" = none. */
+void restore_recall(coordinator_t *self, const char *story, const char *path);
 void restore_free(coordinator_t *self);

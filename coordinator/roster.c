@@ -67,6 +67,8 @@ void roster_continue(roster_t *self, const roster_past_t *past)
     self->epoch = past->epoch;
     self->generation = past->generation;
     self->fresh = past->fresh;
+    free(self->restore);
+    self->restore = tt_strdup(past->restore ? past->restore : "");
     self->rolled_back = past->rolled_back;
     self->begun = past->era > 0 && !past->ended;
     if (!past->went_on)
@@ -186,11 +188,17 @@ static tt_status_t s_check_past(const roster_t *self, const tt_msg_HELLO_t *hell
             "you know era %u, generation %" PRIu64 ", this coordinator only %u, %" PRIu64
             " (its journal is gone or is of another run); end, and start anew",
             hello->era, hello->generation, self->era, self->generation);
-    if (hello->holds && (hello->era != self->era || !roster_member(self, TT_PEER_LEARNER, hello->instance)))
+    const bool member = roster_member(self, TT_PEER_LEARNER, hello->instance);
+    if (hello->holds && (hello->era != self->era || !member))
         return tt_err(TT_DENIED,
             "your weights (era %u, generation %" PRIu64 ") are of a roster that is gone (now %u, %" PRIu64
             "); end, and start anew",
             hello->era, hello->generation, self->era, self->generation);
+    /* the weights of that roster may have come to it, unread yet: it would take them for those of the newest one */
+    if (hello->place > 0 && hello->era == self->era && !member)
+        return tt_err(TT_DENIED,
+            "you were a learner of generation %" PRIu64 ", which is gone (now %" PRIu64 "); end, and start anew",
+            hello->generation, self->generation);
     return TT_OK;
 }
 

@@ -42,10 +42,11 @@ typedef struct {
 typedef struct {
     uint32_t era;
     uint64_t epoch, generation;
-    bool fresh; /* the newest roster was: its era may not have begun              */
+    bool fresh; /* the newest roster was: its era has not begun, if its rank 0 comes back without weights */
     uint32_t rolled_back;
-    bool ended;   /* that run came to its end: nothing is lost by going on from its last snapshot   */
-    bool went_on; /* the same run goes on: its processes may still be there         */
+    bool ended;          /* that run came to its end: nothing is lost by going on from its last snapshot   */
+    bool went_on;        /* the same run goes on: its processes may still be there         */
+    const char *restore; /* of a fresh one: the snapshot to begin it from; NULL or "" = none */
     const roster_past_member_t *members;
     size_t member_count;
 } roster_past_t;

@@ -71,17 +71,19 @@ int64_t roster_adopt_due(roster_t *self)
     return self->claims_until;
 }
 
-/*  One that holds weights of an older generation may have missed an update. It is asked for a HELLO again, and refused. */
+/*  One that holds weights of an older generation, or was to get them, may have missed an update. It is asked for a
+ *  HELLO again, and refused. */
 static void s_drop_stale(roster_t *self, const claims_t *claims)
 {
     for (size_t i = self->peer_count; i-- > 0;) {
         peer_t *peer = self->peers[i];
-        if (peer->role != TT_PEER_LEARNER || !peer->claim.holds)
+        const peer_claim_t *claim = &peer->claim;
+        const bool member = claim->place > 0 && claim->era == claims->era;
+        if (peer->role != TT_PEER_LEARNER || (!claim->holds && !member))
             continue;
-        if (peer->claim.place > 0 && peer->claim.era == claims->era &&
-            peer->claim.generation == claims->newest.generation) {
-            peer->holds = true;
-            peer->rank = peer->claim.place - 1;
+        if (member && claim->generation >= claims->newest.generation) {
+            peer->holds = claim->holds;
+            peer->rank = claim->place - 1;
         } else {
             roster_leave(self, peer, PEER_ENDED, "its weights are of an older generation");
         }

@@ -91,15 +91,18 @@ static bool s_learners_change(const roster_t *self, const tt_rec_MEMBER_t *membe
     }
 }
 
-/*  Nobody holds weights: a new era begins, unless the one that rank 0 was told to begin has not begun yet. */
+/*  Nobody holds weights: a new era begins, unless the one that rank 0 was told to begin, perhaps by an earlier
+ *  coordinator, has not begun yet. If it had, rank 0 would hold. */
 static void s_begin_era(roster_t *self, const tt_rec_MEMBER_t *rank0, const char *(*restore)(void *ctx), void *ctx)
 {
-    const bool told = !self->again && self->announced && self->fresh && self->member_count > 0 &&
-                      self->members[0].role == TT_PEER_LEARNER && self->members[0].instance == rank0->instance;
+    const tt_rec_MEMBER_t *then = roster_member(self, TT_PEER_LEARNER, rank0->instance);
+    const bool told = !self->again && self->fresh && then && then->rank == 0;
     self->fresh = true;
     self->again = false;
-    if (told)
+    if (told) {
+        self->begun = false;
         return;
+    }
     const char *from = restore(ctx);
     if (self->era < self->over) {
         self->era = self->over;

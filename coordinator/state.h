@@ -28,6 +28,7 @@ typedef struct {
     tt_peer_role_t role;
     uint32_t index, era;
     bool led; /* was rank 0, in that era */
+    bool did; /* its part: had weights, or made steps */
 } ended_t;
 
 /*  Snapshots that could not be made. */
@@ -50,6 +51,8 @@ struct coordinator {
     tt_train_cfg_t cfg;
     const tt_clock_t *clock;
     int64_t start_ns;
+    char boot[40];    /* whose CLOCK_MONOTONIC start_ns is of, "" = not known                    */
+    bool new_clock;   /* the journal's times were another boot's                               */
     double started_s; /* of this process, since 1970; start_ns is of the run's */
     tt_loop_t *loop;
     control_t *control;

@@ -370,6 +370,34 @@ static void test_a_collector_that_cannot_play_beside_one_that_does(void **state)
     crew_leave(&crew);
 }
 
+static void s_tell_end(const crew_t *crew, uint32_t index)
+{
+    const tt_msg_REPLICA_t ended =
+        TT_MSG(REPLICA, .role = TT_PEER_COLLECTOR, .index = index, .alive = false, .code = 69);
+    assert_ok(tt_link_send(crew->controller, &ended));
+}
+
+/*  It makes no difference whether its end or its last words are read first. */
+static void test_one_that_cannot_play_has_ended_before_its_words_are_read(void **state)
+{
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(*state, &crew);
+    s_play(*state, crew.collectors[0]);
+    s_tell_end(&crew, 1);
+    link_skip_roster(crew.learner, 1, 1);
+    s_say_no_card(crew.collectors[1]);
+    link_expect(crew.controller, TT_MSG_EVENT, &packet);
+    assert_string_equal(packet.msg.EVENT.kind, "warning");
+    assert_string_equal(packet.msg.EVENT.text, "no card is visible");
+    tt_packet_clear(&packet);
+    s_tell_end(&crew, 0);
+    link_skip_roster(crew.learner, 0, 1);
+    s_say_no_card(crew.collectors[0]); /* it had played */
+    assert_int_equal(run_wait(*state), 69);
+    crew_leave(&crew);
+}
+
 /*  Until it has counted so many; the status then, the caller's. */
 static json_t *s_await_unsaved(tt_link_t *client, double total, bool now)
 {
@@ -520,6 +548,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_collector_that_cannot_play_ends_the_run, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(
             test_a_collector_that_cannot_play_beside_one_that_does, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_one_that_cannot_play_has_ended_before_its_words_are_read, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_who_came_by_hand_and_cannot_help_ends_nothing, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_who_came_by_hand_and_finds_the_job_wrong_ends_it, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(

@@ -1,4 +1,5 @@
 /*  Whoever dies: a collector, a learner, the coordinator, its journal; and what the run goes on from. */
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include <sys/stat.h>
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "coordinator/journal.h"
 #include "tests/coordinator/crew.h"
 #include "tests/snapshot/sample.h"
 
@@ -32,6 +34,65 @@ static void test_a_killed_coordinator_comes_back(void **state)
     assert_true(number_in(status, "rolled_back") == 0);
     json_decref(status);
     tt_link_destroy(&client);
+    crew_leave(&crew);
+}
+
+/*  As after a reboot, or on another host. */
+static void s_change_clock(const run_t *run, int64_t start_ns)
+{
+    journal_t *journal = NULL;
+    char path[256];
+    snprintf(path, sizeof path, "%s/journal.db", run->dir);
+    assert_ok(journal_open(&journal, path));
+    assert_ok(journal_clock(journal, start_ns, "another boot"));
+    journal_close(&journal);
+}
+
+/*  One that is not told when the run's process started goes by its journal, but not by another clock. */
+static void test_times_of_another_boot_are_not_believed(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    run_kill(run);
+    s_change_clock(run, tt_now_ns(tt_clock_real()) + INT64_C(86400000000000));
+    run->start_ns = 0;
+    run_start(run);
+    link_skip_roster(crew.learner, 2, 1);
+    json_t *status = link_status(crew.controller);
+    const double start_ns = number_in(status, "start_ns");
+    assert_true(start_ns > 0 && start_ns <= (double)tt_now_ns(tt_clock_real()));
+    assert_true(number_in(status, "era") == 1);
+    json_decref(status);
+    run_kill(run);
+    run_start(run); /* the same boot now */
+    link_skip_roster(crew.learner, 2, 1);
+    status = link_status(crew.controller);
+    assert_true(number_in(status, "start_ns") == start_ns);
+    json_decref(status);
+    crew_leave(&crew);
+}
+
+/*  What others had trained before the clock began anew is no speed of ours. */
+static void test_steps_of_another_boot_are_not_counted(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    run_kill(run);
+    s_change_clock(run, 1);
+    run->start_ns = 0;
+    run_start(run);
+    link_skip_roster(crew.learner, 2, 1);
+    link_send_stats(crew.learner, 1, 1000000);
+    link_send_event(crew.learner, "finished", "{\"reason\":\"env_steps\",\"env_steps\":128000128}", 128000128);
+    assert_int_equal(run_wait(run), 0);
+    json_t *result = run_result(run);
+    const double since_first = number_in(result, "wall_s") - number_in(result, "first_step_s");
+    assert_true(fabs(number_in(result, "sps") * since_first - 128) < 1);
+    json_decref(result);
     crew_leave(&crew);
 }
 
@@ -109,6 +170,34 @@ static void test_a_stop_waits_for_those_who_come_back(void **state)
     assert_true(number_in(result, "env_steps") == 128);
     json_decref(result);
     tt_link_destroy(&client);
+    crew_leave(&crew);
+}
+
+/*  That somebody asked for it, rank 0 alone knows then. */
+static void test_a_stop_outlives_its_coordinator(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    assert_int_equal(link_ask(client, "stop", "{\"reason\": \"enough for today\"}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    tt_link_destroy(&client); /* nobody says it again */
+    link_skip(crew.learner, TT_MSG_STOP);
+    run_kill(run);
+    run_start(run);
+    link_skip_roster(crew.learner, 2, 1);
+    link_send_event(crew.learner, "finished", "{\"reason\":\"enough for today\",\"env_steps\":128}", 128);
+    link_expect(crew.collectors[0], TT_MSG_STOP, &packet);
+    assert_string_equal(packet.msg.STOP.reason, "enough for today");
+    tt_packet_clear(&packet);
+    assert_int_equal(run_wait(run), 0);
+    json_t *result = run_result(run);
+    assert_string_equal(json_string_value(json_object_get(result, "status")), "stopped");
+    assert_string_equal(json_string_value(json_object_get(result, "reason")), "enough for today");
+    json_decref(result);
     crew_leave(&crew);
 }
 
@@ -247,6 +336,99 @@ static void s_wait_for_metrics(const run_t *run)
             info.st_size = 0;
         poll(NULL, 0, 5);
     }
+}
+
+/*  A snapshot of update 7, and a STATS of update 9 that came after it. */
+static void s_get_beyond_a_snapshot(const run_t *run, const crew_t *crew)
+{
+    char path[512];
+    run_wait_for_holds(run);
+    s_make_snapshot(run, crew->learner, path, sizeof path);
+    link_send_stats(crew->learner, 1, 9);
+    s_wait_for_metrics(run);
+}
+
+static void s_ends_at_the_snapshot(run_t *run, tt_link_t *client)
+{
+    tt_packet_t packet = {0};
+    assert_int_equal(link_ask(client, "stop", "{\"now\": true}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    assert_int_equal(run_wait(run), 0);
+    json_t *result = run_result(run);
+    assert_true(number_in(result, "updates") == 7);
+    assert_true(number_in(result, "env_steps") == 7 * 128);
+    assert_true(json_is_null(json_object_get(result, "episodes")));
+    json_decref(result);
+}
+
+/*  The learner that is to begin an era has not yet: it is told the same again, and is heard when it cannot. */
+static void test_an_era_that_was_beginning_is_told_again(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char folder[512];
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    s_get_beyond_a_snapshot(run, &crew);
+    run_kill(run);
+    crew_leave(&crew);
+    snprintf(folder, sizeof folder, "%s/checkpoints", run->dir);
+    sample_write(folder, "00000005.safetensors", 5);
+    run->start_ns++; /* another session */
+    run_start(run);
+    crew.controller = run_link(run, TT_PEER_CONTROLLER, 0);
+    for (int i = 0; i < 2; i++)
+        crew.collectors[i] = run_link(run, TT_PEER_COLLECTOR, i);
+    crew.learner = run_link(run, TT_PEER_LEARNER, 0);
+    for (int i = 0; i < 2; i++) {
+        link_expect_roster(crew.learner, 2, 1, &packet);
+        assert_int_equal(packet.msg.ROSTER.era, 2);
+        assert_true(packet.msg.ROSTER.fresh);
+        assert_non_null(strstr(packet.msg.ROSTER.restore, "/checkpoints/00000007.safetensors"));
+        tt_packet_clear(&packet);
+        if (i > 0)
+            break;
+        run_kill(run);
+        run_start(run);
+    }
+    link_send_event(crew.learner, "damaged", "00000007.safetensors: its replay is gone", 0);
+    link_expect_roster(crew.learner, 2, 1, &packet);
+    assert_int_equal(packet.msg.ROSTER.era, 3);
+    assert_non_null(strstr(packet.msg.ROSTER.restore, "/checkpoints/00000005.safetensors"));
+    tt_packet_clear(&packet);
+    crew_leave(&crew);
+}
+
+/*  What it counts is of the whole run. */
+static void test_a_life_without_an_update_ends_at_its_snapshot(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    crew_begin(run, &crew);
+    s_get_beyond_a_snapshot(run, &crew);
+    run_kill(run);
+    crew_leave(&crew);
+    run->start_ns++; /* another session */
+    run_start(run);
+    crew_begin(run, &crew);
+    s_ends_at_the_snapshot(run, crew.controller);
+    crew_leave(&crew);
+}
+
+/*  What came after the snapshot is void. */
+static void test_an_era_without_an_update_ends_at_its_snapshot(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    crew_begin(run, &crew);
+    s_get_beyond_a_snapshot(run, &crew);
+    s_tell_end(&crew, TT_PEER_LEARNER, 0);
+    link_skip_roster(crew.collectors[0], 2, 0);
+    tt_link_t *next = run_link(run, TT_PEER_LEARNER, 0);
+    link_skip_roster(next, 2, 1);
+    s_ends_at_the_snapshot(run, crew.controller);
+    tt_link_destroy(&next);
+    crew_leave(&crew);
 }
 
 static void s_lose_journal(const run_t *run, const char *how)
@@ -409,13 +591,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_killed_coordinator_comes_back, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_times_of_another_boot_are_not_believed, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_steps_of_another_boot_are_not_counted, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_connection_that_lost_its_name_is_nobody, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_stop_waits_for_those_who_come_back, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_stop_outlives_its_coordinator, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_clean_end_is_answered, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_last_words_count, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(
             test_a_lost_learner_rolls_back_and_a_moved_run_resumes, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_an_era_that_was_beginning_is_told_again, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_life_without_an_update_ends_at_its_snapshot, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_an_era_without_an_update_ends_at_its_snapshot, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_without_its_journal_a_snapshot_is_adopted, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_with_an_empty_journal_a_snapshot_is_adopted, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(

@@ -86,6 +86,8 @@ static void *s_exchange(void *arg)
 static tt_status_t s_answer(void *ctx, const char *verb, const char *body, tt_buf_t *out)
 {
     ((place_t *)ctx)->asked++;
+    if (strcmp(verb, "scale") == 0 && strcmp(body, "{\"learner\": 2}") == 0)
+        return tt_err(TT_UNSUPPORTED, "this run has no controller");
     if (strcmp(verb, "scale") == 0 && strcmp(body, "{\"collector\": 3}") != 0)
         return tt_err(TT_INVALID, "scale: not JSON (line 1: \"quoted\")");
     if (strcmp(verb, "stop") == 0)
@@ -244,6 +246,7 @@ static void test_bad_requests_are_told_what_is_wrong(void **state)
     assert_int_equal(s_code(place, "POST /status HTTP/1.1", place->token, "{}", &asked), 405);
     assert_int_equal(s_code(place, "GET /nothing HTTP/1.1", place->token, "", &asked), 404);
     assert_int_equal(s_code(place, "POST /stop HTTP/1.1", place->token, "{}", &asked), 409);
+    assert_int_equal(s_code(place, "POST /scale HTTP/1.1", place->token, "{\"learner\": 2}", &asked), 409);
     snprintf(head, sizeof head, "POST /scale HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
     assert_int_equal(s_request(place, head, "{", 1, &x, &asked), 400);
     assert_non_null(strstr(x.reply, "{\"error\":\"scale: not JSON (line 1: \\\"quoted\\\")\"}"));

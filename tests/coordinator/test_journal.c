@@ -78,7 +78,7 @@ static void test_everything_comes_back(void **state)
     place_t *place = *state;
     journal_past_t past;
     s_reopen(place);
-    assert_ok(journal_session(place->journal, 12345, 64));
+    assert_ok(journal_session(place->journal, 12345, "a boot", 64));
     assert_ok(s_write_roster(place->journal, 6));
     assert_ok(s_write_roster(place->journal, 7));
     assert_ok(journal_desired(place->journal, TT_PEER_COLLECTOR, 3));
@@ -88,11 +88,13 @@ static void test_everything_comes_back(void **state)
     assert_ok(journal_load(place->journal, &past));
     assert_true(past.found);
     assert_int_equal(past.start_ns, 12345);
+    assert_string_equal(past.boot, "a boot");
     assert_int_equal(past.first_steps, 64);
     assert_int_equal(past.roster.era, 2);
     assert_int_equal(past.roster.epoch, 7);
     assert_int_equal(past.roster.generation, 3);
     assert_true(past.roster.fresh);
+    assert_string_equal(past.roster.restore, "checkpoints/1.safetensors");
     assert_int_equal(past.roster.rolled_back, 1);
     assert_int_equal(past.roster.member_count, 2);
     assert_true(past.roster.members[0].instance == UINT64_MAX - 7);
@@ -112,12 +114,45 @@ static void test_everything_comes_back(void **state)
     journal_past_free(&past);
 }
 
+/*  Times of another clock go, and what was counted stays. */
+static void test_a_clock_begins_anew(void **state)
+{
+    place_t *place = *state;
+    journal_past_t past;
+    s_reopen(place);
+    assert_ok(journal_session(place->journal, 12345, "a boot", 64));
+    assert_ok(journal_first_step(place->journal, 20000));
+    assert_ok(journal_solved(place->journal, 30000, 4096));
+    assert_ok(journal_clock(place->journal, 7, "another"));
+    assert_ok(journal_load(place->journal, &past));
+    assert_int_equal(past.start_ns, 7);
+    assert_string_equal(past.boot, "another");
+    assert_int_equal(past.first_step_ns, 0);
+    assert_int_equal(past.solved_ns, 0);
+    assert_int_equal(past.solved_steps, 4096);
+    assert_int_equal(past.first_steps, 64);
+    journal_past_free(&past);
+}
+
+static void test_a_roster_that_cannot_begin_is_not_fresh(void **state)
+{
+    place_t *place = *state;
+    journal_past_t past;
+    s_reopen(place);
+    assert_ok(s_write_roster(place->journal, 6));
+    assert_ok(journal_not_fresh(place->journal));
+    assert_ok(journal_load(place->journal, &past));
+    assert_int_equal(past.roster.epoch, 6);
+    assert_false(past.roster.fresh);
+    journal_past_free(&past);
+}
+
 static void test_a_new_session_forgets_the_end(void **state)
 {
     place_t *place = *state;
     journal_past_t past;
     s_reopen(place);
-    assert_ok(journal_session(place->journal, 1, 0));
+    assert_ok(journal_session(place->journal, 1, "", 0));
     assert_ok(journal_solved(place->journal, 9, 64));
     assert_ok(journal_end(place->journal, "{\"reason\":\"return_mean\"}", 3));
     assert_ok(journal_load(place->journal, &past));
@@ -125,7 +160,7 @@ static void test_a_new_session_forgets_the_end(void **state)
     assert_int_equal(past.end_code, 3);
     assert_true(past.roster.ended);
     journal_past_free(&past);
-    assert_ok(journal_session(place->journal, 2, 100));
+    assert_ok(journal_session(place->journal, 2, "", 100));
     assert_ok(journal_load(place->journal, &past));
     assert_null(past.end);
     assert_false(past.roster.ended);
@@ -336,7 +371,7 @@ static void test_a_number_that_cannot_be_is_noticed(void **state)
     };
     const journal_snapshot_t snapshot = {.path = "checkpoints/1.safetensors", .era = 1, .update = 1, .env_steps = 8};
     s_reopen(place);
-    assert_ok(journal_session(place->journal, 5, 0));
+    assert_ok(journal_session(place->journal, 5, "", 0));
     assert_ok(s_write_roster(place->journal, 7));
     assert_ok(journal_snapshot(place->journal, &snapshot));
     journal_close(&place->journal);
@@ -410,6 +445,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_new_journal_knows_nothing, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_everything_comes_back, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_clock_begins_anew, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_roster_that_cannot_begin_is_not_fresh, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_new_session_forgets_the_end, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_snapshots_are_found_by_their_path, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_an_error_is_not_the_end_of_the_rows, s_setup, s_teardown),

@@ -353,6 +353,31 @@ static void test_weights_of_a_roster_that_is_gone_are_refused(void **state)
     world_end(w);
 }
 
+/*  The state of a generation that has gone on without it may have come to it, unread: it would say `holds` later. */
+static void test_a_learner_that_was_left_out_is_refused_without_weights_too(void **state)
+{
+    (void)state;
+    world_t *w = world_running(2);
+    peer_t *peer = roster_holder(w->roster, TT_PEER_LEARNER, 1);
+    const uint64_t then = roster_generation(w->roster), epoch = roster_epoch(w->roster);
+    world_holds(w, peer, false);
+    const knows_t late = {false, 1, then, epoch, 2, 2};
+    roster_leave(w->roster, peer, PEER_SILENT, "the test");
+    assert_ok(world_try_hello(w, TT_PEER_LEARNER, 1, 101, late, &peer)); /* of the newest roster still */
+    roster_leave(w->roster, peer, PEER_SILENT, "the test");
+    assert_true(world_publish(w, ""));
+    assert_int_equal(roster_generation(w->roster), then + 1);
+    assert_int_equal(world_try_hello(w, TT_PEER_LEARNER, 1, 101, late, &peer), TT_DENIED);
+    assert_non_null(strstr(tt_err_text(), "which is gone"));
+    assert_ok(world_try_hello(w, TT_PEER_LEARNER, 1, 102, (knows_t){false, 1, then, epoch, 2, 0}, &peer)); /* outside */
+    assert_ok(world_try_hello(w, TT_PEER_LEARNER, 2, 103, (knows_t){false, 0, 0, 0, 0, 0}, &peer));
+    world_ended(w, TT_PEER_LEARNER, 0, 0);
+    assert_true(world_publish(w, ""));
+    assert_int_equal(roster_era(w->roster), 2); /* weights of era 1 count no more, whoever is given them */
+    assert_ok(world_try_hello(w, TT_PEER_LEARNER, 3, 104, (knows_t){false, 1, then, epoch, 2, 2}, &peer));
+    world_end(w);
+}
+
 static void test_numbers_from_the_future_are_refused(void **state)
 {
     (void)state;
@@ -624,6 +649,7 @@ int main(void)
         cmocka_unit_test(test_a_rank_0_that_dies_before_it_began_costs_nothing),
         cmocka_unit_test(test_beats_of_another_era_do_not_count),
         cmocka_unit_test(test_weights_of_a_roster_that_is_gone_are_refused),
+        cmocka_unit_test(test_a_learner_that_was_left_out_is_refused_without_weights_too),
         cmocka_unit_test(test_numbers_from_the_future_are_refused),
         cmocka_unit_test(test_victims_have_the_highest_numbers),
         cmocka_unit_test(test_one_that_asks_goes_when_the_weights_are_safe),

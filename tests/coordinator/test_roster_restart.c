@@ -61,6 +61,29 @@ static void test_weights_of_an_older_generation_are_not_taken_over(void **state)
     world_end(w);
 }
 
+/*  It holds nothing, but what rank 0 sent it then may have come, unread. */
+static void test_a_joiner_of_an_older_generation_is_not_taken_over(void **state)
+{
+    (void)state;
+    world_t *w = world_new(8, 8, 1, 1, 0);
+    const knows_t late = {false, 3, 4, 12, 2, 2};
+    peer_t *peer = NULL;
+    s_claim(w, TT_PEER_COLLECTOR, 10000, 2, s_player);
+    s_claim(w, TT_PEER_LEARNER, 10001, 99, late);
+    peer_t *joiner = s_claim(w, TT_PEER_LEARNER, 10002, 101, (knows_t){false, 3, 5, 17, 2, 2});
+    peer_t *leader = s_claim(w, TT_PEER_LEARNER, 10000, 100, s_leader);
+    assert_false(world_due(w)); /* the other of two may come */
+    tt_clock_turn(&w->clock, 10 * SECOND);
+    assert_true(world_due(w));
+    assert_true(world_make(w, ""));
+    assert_ptr_equal(roster_rank0(w->roster), leader);
+    assert_int_equal(roster_ready(w->roster, TT_PEER_LEARNER), 2); /* without an aggregator: it was to sum already */
+    assert_int_equal(joiner->rank, 1);
+    assert_null(roster_holder(w->roster, TT_PEER_LEARNER, 10001));
+    assert_int_equal(world_try_hello(w, TT_PEER_LEARNER, 10001, 99, late, &peer), TT_DENIED);
+    world_end(w);
+}
+
 /*  The only learner went with the coordinator: what the others know is void, and must not be mistaken for the new run. */
 static void test_when_nobody_holds_the_weights_a_new_era_begins(void **state)
 {
@@ -173,6 +196,23 @@ static void test_a_restarted_coordinator_keeps_all_holders_without_an_aggregator
     world_end(w);
 }
 
+/*  Nor one that is about to get them: it would read old ones while it is left out. */
+static void test_a_restarted_coordinator_keeps_a_joiner_without_an_aggregator(void **state)
+{
+    (void)state;
+    world_t *w = world_new(8, 8, 1, 2, 1);
+    peer_t *peer = NULL;
+    s_continue(w, true);
+    world_hello(w, TT_PEER_COLLECTOR, 0, 1);
+    assert_ok(world_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5, 17, 2, 1}, &peer));
+    assert_ok(world_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){false, 3, 5, 17, 2, 2}, &peer));
+    tt_clock_turn(&w->clock, 5 * SECOND);
+    assert_true(world_make(w, ""));
+    assert_int_equal(peer->state, PEER_ACTIVE);
+    assert_int_equal(peer->rank, 1);
+    world_end(w);
+}
+
 static void test_a_restarted_coordinator_waits_for_those_it_knew(void **state)
 {
     (void)state;
@@ -233,19 +273,81 @@ static void test_a_resumed_run_counts_on_and_waits_for_nobody(void **state)
     world_end(w);
 }
 
+/*  A run whose era 3 was to begin from a snapshot when its coordinator was killed: rank 0 is learner/0, process 100. */
+static world_t *s_world_beginning(void)
+{
+    static const roster_past_member_t members[] = {{TT_PEER_LEARNER, 0, 100, 0}, {TT_PEER_COLLECTOR, 0, 1, 0}};
+    const roster_past_t past = {.era = 3,
+        .epoch = 17,
+        .generation = 5,
+        .fresh = true,
+        .rolled_back = 2,
+        .went_on = true,
+        .restore = "checkpoints/7.safetensors",
+        .members = members,
+        .member_count = TT_COUNT(members)};
+    world_t *w = world_new(8, 8, 1, 1, 0);
+    roster_continue(w->roster, &past);
+    world_hello(w, TT_PEER_COLLECTOR, 0, 1);
+    return w;
+}
+
+static void test_an_era_that_was_beginning_is_told_again(void **state)
+{
+    (void)state;
+    world_t *w = s_world_beginning();
+    peer_t *peer = NULL;
+    tt_msg_ROSTER_t m;
+    assert_ok(world_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){false, 3, 5, 17, 1, 1}, &peer));
+    assert_true(world_due(w));
+    assert_true(world_make(w, "checkpoints/8.safetensors"));
+    roster_message(w->roster, &m);
+    assert_int_equal(m.era, 3);
+    assert_int_equal(m.epoch, 18);
+    assert_true(m.fresh);
+    assert_string_equal(m.restore, "checkpoints/7.safetensors");
+    assert_int_equal(roster_rolled_back(w->roster), 2);
+    world_ended(w, TT_PEER_LEARNER, 0, 0); /* nobody has held weights of it: another era takes nothing away */
+    world_hello(w, TT_PEER_LEARNER, 0, 200);
+    assert_true(world_publish(w, "checkpoints/8.safetensors"));
+    assert_int_equal(roster_era(w->roster), 4);
+    assert_int_equal(roster_rolled_back(w->roster), 2);
+    world_end(w);
+}
+
+/*  Another process: the one before it may have held weights of that era. */
+static void test_an_era_whose_rank_0_is_gone_may_have_begun(void **state)
+{
+    (void)state;
+    world_t *w = s_world_beginning();
+    tt_msg_ROSTER_t m;
+    world_hello(w, TT_PEER_LEARNER, 0, 200);
+    assert_true(world_due(w));
+    assert_true(world_make(w, "checkpoints/8.safetensors"));
+    roster_message(w->roster, &m);
+    assert_int_equal(m.era, 4);
+    assert_string_equal(m.restore, "checkpoints/8.safetensors");
+    assert_int_equal(roster_rolled_back(w->roster), 3);
+    world_end(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members_that_were_under_way_are_taken_over),
         cmocka_unit_test(test_weights_of_an_older_generation_are_not_taken_over),
+        cmocka_unit_test(test_a_joiner_of_an_older_generation_is_not_taken_over),
         cmocka_unit_test(test_when_nobody_holds_the_weights_a_new_era_begins),
         cmocka_unit_test(test_members_of_a_run_under_way_are_expected_for_a_while),
         cmocka_unit_test(test_numbers_that_cannot_be_are_not_taken_over),
         cmocka_unit_test(test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is_taken),
         cmocka_unit_test(test_a_restarted_coordinator_keeps_all_holders_without_an_aggregator),
+        cmocka_unit_test(test_a_restarted_coordinator_keeps_a_joiner_without_an_aggregator),
         cmocka_unit_test(test_a_restarted_coordinator_waits_for_those_it_knew),
         cmocka_unit_test(test_it_waits_no_longer_than_a_lease),
         cmocka_unit_test(test_a_resumed_run_counts_on_and_waits_for_nobody),
+        cmocka_unit_test(test_an_era_that_was_beginning_is_told_again),
+        cmocka_unit_test(test_an_era_whose_rank_0_is_gone_may_have_begun),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
