@@ -97,42 +97,60 @@ static tt_status_t s_check_whole(snapshot_store_t *snapshot_store)
     return sealed ? TT_OK : tt_err(TT_DATA, "%s: not a snapshot: no checksum where it belongs", snapshot_store->name);
 }
 
-/*  The best evaluated version, unless there is a better one: who leads now may not know what was best before. */
-static tt_status_t s_is_better(coordinator_t *self, const char *beside, bool *better)
+/*  Than the folder's best: who leads now may not know what was best before. */
+static tt_status_t s_is_better(const char *folder, const char *beside, bool *better)
 {
-    char folder[PATH_ROOM];
     tt_snapshot_info_t info;
-    *better = true;
-    if (strcmp(self->snapshot_store.name, TT_CHECKPOINT_BEST) != 0)
-        return TT_OK;
-    TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
     TT_TRY(tt_snapshot_inspect(beside, &info));
     *better = tt_checkpoint_exceeds_best(folder, info.return_mean);
     tt_snapshot_info_free(&info);
     return TT_OK;
 }
 
+/*  A final one of an earlier life that can be gone on from stays, by its number, where one that cannot takes its
+ *  place. */
+static tt_status_t s_spare_final(const char *folder, const char *path, const char *beside)
+{
+    char name[TT_CHECKPOINT_NAME];
+    tt_snapshot_info_t info;
+    if (access(path, F_OK) != 0)
+        return TT_OK;
+    TT_TRY(tt_snapshot_inspect(beside, &info));
+    const bool bare = info.bare;
+    tt_snapshot_info_free(&info);
+    if (!bare || tt_snapshot_inspect(path, &info) != TT_OK)
+        return TT_OK;
+    tt_checkpoint_name(name, info.update);
+    const tt_status_t status = info.bare ? TT_OK : tt_checkpoint_alias(folder, TT_CHECKPOINT_FINAL, name);
+    tt_snapshot_info_free(&info);
+    return status;
+}
+
+/*  best: the sender knows of none that is better. */
 static tt_status_t s_complete(coordinator_t *self, bool best)
 {
     char folder[PATH_ROOM], path[PATH_ROOM], beside[PATH_ROOM];
     snapshot_store_t *snapshot_store = &self->snapshot_store;
-    bool better = true;
+    const bool only_best = strcmp(snapshot_store->name, TT_CHECKPOINT_BEST) == 0;
     TT_TRY(s_check_whole(snapshot_store));
+    TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
     s_paths(self, snapshot_store->name, path, beside);
-    TT_TRY(s_is_better(self, beside, &better));
-    if (!better) {
+    if (best || only_best)
+        TT_TRY(s_is_better(folder, beside, &best));
+    if (only_best && !best) {
         snapshot_store_free(self);
         return TT_OK;
     }
+    if (strcmp(snapshot_store->name, TT_CHECKPOINT_FINAL) == 0)
+        TT_TRY(s_spare_final(folder, path, beside));
     if (fsync(snapshot_store->fd) != 0 || rename(beside, path) != 0)
         return tt_err_errno(TT_IO, "%s", path);
-    TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         fsync(fd); /* the name, too; a file system that cannot is as good as one that does not */
         close(fd);
     }
-    if (best)
+    if (best && !only_best)
         TT_TRY(tt_checkpoint_alias(folder, snapshot_store->name, TT_CHECKPOINT_BEST));
     uint64_t update = UINT64_MAX;
     tt_checkpoint_update(snapshot_store->name, &update);

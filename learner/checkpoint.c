@@ -38,17 +38,22 @@ static void s_release(const core_t *self, tt_snapshot_t *snapshot)
         state_release(snapshot);
 }
 
-static tt_status_t s_write_here(core_t *self, const char *name, const char *path, bool best)
+bool checkpoint_is_best(const core_t *self, tt_snapshot_t *snapshot)
+{
+    const bool best = !self->evaluate && record_exceeds(&self->record, snapshot->return_mean);
+    if (best)
+        snapshot->best = snapshot->return_mean;
+    return best;
+}
+
+static tt_status_t s_write_here(
+    core_t *self, const tt_snapshot_t *snapshot, const char *name, const char *path, bool best)
 {
     char folder[4200];
-    tt_snapshot_t snapshot;
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
-    TT_TRY(s_capture(self, &snapshot));
     tt_link_state(self->link, "writing %s", name);
-    const tt_status_t status = tt_snapshot_write(&snapshot, path, core_gets_on(self));
-    s_release(self, &snapshot);
-    TT_TRY(status);
-    if (best)
+    TT_TRY(tt_snapshot_write(snapshot, path, core_gets_on(self)));
+    if (best && tt_checkpoint_exceeds_best(folder, snapshot->return_mean))
         TT_TRY(tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST));
     tt_checkpoints_keep(folder, self->model.train.checkpoint.keep, self->at.update, &self->checkpoint.found);
     if (self->data.memory)
@@ -67,22 +72,19 @@ static tt_status_t s_store(core_t *self, const tt_snapshot_t *snapshot, const ch
     return status;
 }
 
-static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
-{
-    tt_snapshot_t snapshot;
-    TT_TRY(s_capture(self, &snapshot));
-    const tt_status_t status = s_store(self, &snapshot, name, best, patience_ms);
-    s_release(self, &snapshot);
-    return status;
-}
-
 /*  path: in the run directory, wherever that is. */
 static tt_status_t s_write(core_t *self, const char *name, const char *path, int patience_ms)
 {
-    const double mean = tt_episodes_return_mean(self->statistics.episodes);
-    const bool best = !self->evaluate && record_better(&self->record, mean);
-    TT_TRY(
-        self->location->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
+    tt_snapshot_t snapshot;
+    TT_TRY(s_capture(self, &snapshot));
+    const double mean = snapshot.return_mean;
+    const bool best = checkpoint_is_best(self, &snapshot);
+    const tt_status_t status = self->location->dir[0] ? s_write_here(self, &snapshot, name, path, best)
+                                                      : s_store(self, &snapshot, name, best, patience_ms);
+    s_release(self, &snapshot);
+    TT_TRY(status);
+    if (best)
+        record_better(&self->record, mean);
     self->checkpoint.newest_ns = tt_now_ns(self->clock);
     report_snapshot(self, path, mean, self->at.update, self->at.batches_counted * self->model.batch_steps);
     log_info("%s", path);

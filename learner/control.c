@@ -7,7 +7,7 @@
 #include "common/base/signals.h"
 #include "learner/core.h"
 
-enum { DRAIN_MS = 5000, POD_DRAIN_MS = 20000, SILENCE_MS = 3000 };
+enum { DRAIN_MS = 5000, POD_DRAIN_MS = 20000, FAREWELL_MS = 60000, SILENCE_MS = 3000 };
 
 /* ---- leaving ----------------------------------------------------------------------------------------------------- */
 
@@ -24,13 +24,19 @@ static tt_status_t s_ask_to_leave(core_t *self)
     return tt_link_send(self->link, &message);
 }
 
-/*  Nobody waits for us for ever: who sent the signal kills us in the end. A pod has 30 seconds; a coordinator that has
- *  gone silent (it got the same signal) will not answer any more. */
+/*  Nobody waits for us for ever: who sent the signal kills us in the end, 'tutti run' after a minute. A pod has 30 seconds;
+ *  a coordinator that has gone silent (it got the same signal) will not answer any more. */
+static int64_t s_patience_ms(const core_t *self)
+{
+    if (self->location->pod[0])
+        return tt_link_silence_ms(self->link) < SILENCE_MS ? POD_DRAIN_MS : DRAIN_MS;
+    return self->ending.farewell ? FAREWELL_MS : DRAIN_MS; /* nobody is asked, and it may take long to write */
+}
+
 tt_status_t control_check_draining(core_t *self)
 {
     const int64_t waited_ms = (tt_now_ns(self->clock) - self->ending.draining_ns) / 1000000;
-    const bool patient = self->location->pod[0] ? tt_link_silence_ms(self->link) < SILENCE_MS : self->ending.farewell;
-    if (self->ending.leave || waited_ms < (patient ? POD_DRAIN_MS : DRAIN_MS))
+    if (self->ending.leave || waited_ms < s_patience_ms(self))
         return TT_OK;
     log_warn("leaving without the coordinator's word, after %lld ms", (long long)waited_ms);
     return control_leave(self, "signal");
@@ -122,6 +128,8 @@ tt_status_t control_enter(core_t *self)
     if (view->era != self->at.held_era)
         join_reset(self);
     core_progress(self);
+    if (leader && view->learners && view->learner[0].instance != leader && leader != tt_link_instance(self->link))
+        keeping_inherit(self, leader);
     TT_TRY(compose_on_roster(self, leader));
     TT_TRY(allreduce_enter(self->data.allreduce, view));
     tt_link_holds(self->link, self->at.holds, self->at.update, view->era, view->generation);

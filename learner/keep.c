@@ -2,6 +2,7 @@
 #include "learner/keep.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -66,9 +67,10 @@ struct keep {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     queue_t todo, done;
-    uint64_t waiting; /* bytes in `todo` */
-    uint32_t life;    /* the learner's thread alone writes it */
-    found_t *anew;    /* NULL: the writer has it; else for its next job */
+    uint64_t waiting;      /* bytes in `todo` */
+    uint32_t life;         /* the learner's thread alone writes it */
+    found_t *anew;         /* NULL: the writer has it; else for its next job */
+    tt_piece_files_t left; /* by others, for its next job as well */
     bool quit;
     bool ended; /* the thread has nothing of this left to do */
 
@@ -227,7 +229,7 @@ static tt_status_t s_write_snapshot(keep_t *self, job_t *job)
     TT_TRY(s_sync(self));
     snprintf(path, sizeof path, "%s/%s", self->folder, what->name);
     TT_TRY(tt_st_save(&job->bytes, path, true, (tt_progress_t){s_move, self}));
-    if (what->best)
+    if (what->best && tt_checkpoint_exceeds_best(self->folder, what->return_mean))
         TT_TRY(tt_checkpoint_alias(self->folder, what->name, TT_CHECKPOINT_BEST));
     tt_checkpoints_keep(self->folder, what->keep, what->update, &self->found.snapshots);
     job->disk = tt_checkpoints_sweep(
@@ -244,22 +246,35 @@ static void s_free_found(found_t *found)
     free(found);
 }
 
-/*  A file that was begun while the folder was looked at is ours all the same. */
-static void s_take_found(keep_t *self)
+static void s_add_files(tt_piece_files_t *to, const tt_piece_files_t *from)
 {
-    pthread_mutex_lock(&self->mutex);
-    found_t *anew = self->anew;
-    self->anew = NULL;
-    pthread_mutex_unlock(&self->mutex);
-    if (!anew)
-        return;
+    for (size_t i = 0; i < from->count; i++)
+        tt_piece_files_add(to, from->name[i]);
+}
+
+/*  A file that was begun while the folder was looked at is ours all the same. */
+static void s_take_anew(keep_t *self, found_t *anew)
+{
     s_close(self);
-    for (size_t i = 0; i < self->found.files.count; i++)
-        tt_piece_files_add(&anew->files, self->found.files.name[i]);
+    s_add_files(&anew->files, &self->found.files);
     const found_t before = self->found;
     self->found = *anew;
     *anew = before;
     s_free_found(anew);
+}
+
+static void s_take_found(keep_t *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    found_t *anew = self->anew;
+    tt_piece_files_t left = self->left;
+    self->anew = NULL;
+    self->left = (tt_piece_files_t){0};
+    pthread_mutex_unlock(&self->mutex);
+    if (anew)
+        s_take_anew(self, anew);
+    s_add_files(&self->found.files, &left);
+    tt_piece_files_free(&left);
 }
 
 /*  What no snapshot refers to makes room for others. */
@@ -329,6 +344,7 @@ static void s_free(keep_t *self)
     tt_checkpoint_updates_free(&self->found.snapshots);
     tt_piece_files_free(&self->found.files);
     s_free_found(self->anew);
+    tt_piece_files_free(&self->left);
     pthread_cond_destroy(&self->changed);
     pthread_mutex_destroy(&self->mutex);
     if (self->fd >= 0)
@@ -426,6 +442,27 @@ void keep_forget(keep_t *self)
     s_look(self);
     self->safe = 0;
     s_begin_life(self);
+}
+
+/*  Names of one process's files differ in era and number alone. */
+static void s_add_of(tt_piece_files_t *to, const tt_piece_files_t *from, uint64_t instance)
+{
+    char whose[24];
+    snprintf(whose, sizeof whose, "-%016" PRIx64 "-", instance);
+    for (size_t i = 0; i < from->count; i++)
+        if (strstr(from->name[i], whose))
+            tt_piece_files_add(to, from->name[i]);
+}
+
+void keep_inherit(keep_t *self, uint64_t instance)
+{
+    tt_piece_files_t files = {0};
+    if (tt_piece_files_list(self->folder, &files) != TT_OK)
+        log_warn("what the leader before us wrote, and nobody needs, stays: %s", tt_err_text());
+    pthread_mutex_lock(&self->mutex);
+    s_add_of(&self->left, &files, instance);
+    pthread_mutex_unlock(&self->mutex);
+    tt_piece_files_free(&files);
 }
 
 static void s_add_piece(keep_t *self, const tt_piece_t *piece)

@@ -2,9 +2,10 @@
  *  and puts a snapshot in place when all that it refers to is there, synced.
  *
  *  Who gives pieces gives them in order; what is on disk is known when it was taken back. When a write fails, or would leave less than
- *  KEEP_SPARE of the disk to everybody else, what no snapshot refers to is removed, and is given again: keep_next goes back. Files that the newest two snapshots do not refer to are removed after each: those of this thread, and those that were in the
- *  folder at keep_new and keep_forget; so are snapshots beyond the newest, if they were there then. So a writer that has been replaced, and does
- *  not know it yet, never removes what its successor writes.
+ *  KEEP_SPARE of the disk to everybody else, what no snapshot refers to is removed, and is given again: keep_next goes back.
+ *  Files that the newest two snapshots do not refer to are removed after each: those of this thread, those that were in
+ *  the folder at keep_new and keep_forget, and those of keep_inherit; so are snapshots beyond the newest, if they were
+ *  there at keep_new or keep_forget. So a writer that has been replaced, and does not know it yet, never removes what its successor writes.
  *
  *  Threads: one writes, and sees nothing but what was given; all calls are the learner's thread's. */
 #pragma once
@@ -30,6 +31,8 @@ int keep_fd(const keep_t *self);
 
 /*  Nothing is on disk, what is under way does not count. */
 void keep_forget(keep_t *self);
+/*  The process `instance` does not lead any more: what it has written is swept, too. */
+void keep_inherit(keep_t *self, uint64_t instance);
 /*  These are on disk already. */
 void keep_adopt(keep_t *self, const tt_piece_t *piece, size_t pieces);
 
@@ -48,7 +51,7 @@ const tt_piece_t *keep_pieces(keep_t *self, uint64_t oldest, size_t *count);
 
 typedef struct {
     char name[TT_CHECKPOINT_NAME];
-    bool best;     /* gets that name too */
+    bool best;     /* gets that name too, unless what has it is as good */
     uint32_t keep; /* tt_checkpoints_keep */
     uint64_t update, env_steps;
     double return_mean;

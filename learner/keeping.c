@@ -50,6 +50,12 @@ void keeping_begin(core_t *self)
         log_debug("%s", tt_err_text());
 }
 
+void keeping_inherit(core_t *self, uint64_t leader)
+{
+    if (self->keeping.keep)
+        keep_inherit(self->keeping.keep, leader);
+}
+
 void keeping_reset(core_t *self)
 {
     if (self->keeping.keep)
@@ -129,12 +135,12 @@ static tt_status_t s_make(core_t *self, bool final)
     tt_buf_t bytes;
     tt_buf_init(&bytes, TT_SNAPSHOT_FILE_MAX);
     TT_TRY(state_capture(self, STATE_REPLAY_BESIDE, 0, &snapshot));
-    const tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
-    keep_snapshot_t what = {.best = !self->evaluate && record_better(&self->record, snapshot.return_mean),
+    keep_snapshot_t what = {.best = checkpoint_is_best(self, &snapshot),
         .keep = self->model.train.checkpoint.keep,
         .update = self->at.update,
         .env_steps = self->at.batches_counted * self->model.batch_steps,
         .return_mean = snapshot.return_mean};
+    const tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);
     s_name(self, final, what.name);
     if (status == TT_OK)
@@ -144,9 +150,12 @@ static tt_status_t s_make(core_t *self, bool final)
     return status;
 }
 
+/*  It is in place. */
 static void s_tell(core_t *self, const keep_snapshot_t *what)
 {
     char path[4300];
+    if (what->best)
+        record_better(&self->record, what->return_mean);
     snprintf(path, sizeof path, "%s/" TT_CHECKPOINTS "/%s", self->control.run_dir, what->name);
     report_snapshot(self, path, what->return_mean, what->update, what->env_steps);
     log_info("%s; the replay's files have %llu bytes", path, (unsigned long long)self->keeping.disk);

@@ -29,6 +29,8 @@ typedef struct {
 bool keeping_does(const core_t *core);
 /*  There are weights: what is in the folder is looked at. */
 void keeping_begin(core_t *core);
+/*  Another one leads now than the process `leader`. */
+void keeping_inherit(core_t *core, uint64_t leader);
 /*  A version was made. due: begin with a snapshot, unless one is under way. */
 tt_status_t keeping_turn(core_t *core, bool due);
 /*  The final one, now. TT_STOPPED: an era began, or the process is to end. */

@@ -18,9 +18,14 @@ void record_solve(record_t *self, uint64_t env_steps, int64_t now_ns, double mea
     self->solved_mean = mean;
 }
 
+bool record_exceeds(const record_t *self, double mean)
+{
+    return !isnan(mean) && (isnan(self->best) || mean > self->best);
+}
+
 bool record_better(record_t *self, double mean)
 {
-    const bool better = !isnan(mean) && (isnan(self->best) || mean > self->best);
+    const bool better = record_exceeds(self, mean);
     if (better)
         self->best = mean;
     return better;

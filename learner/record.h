@@ -18,5 +18,7 @@ void record_reset(record_t *self);
 /*  Of a snapshot, whose mean return was `mean`. Whoever leads can say that it is solved, also one that was not there. */
 void record_restore(record_t *self, uint64_t solved_steps, double mean, double best);
 void record_solve(record_t *self, uint64_t env_steps, int64_t now_ns, double mean);
-/*  Is this mean return (NAN = none) the best? Then it is noted. */
+/*  Is this mean return (NAN = none) better than the best? */
+bool record_exceeds(const record_t *self, double mean);
+/*  The same; then it is noted. */
 bool record_better(record_t *self, double mean);

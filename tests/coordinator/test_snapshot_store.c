@@ -120,33 +120,44 @@ static void test_snapshots_come_in_pieces(void **state)
     crew_leave(&crew);
 }
 
-/*  A bare sample as the best, in one piece. */
-static void s_store_best(const run_t *run, tt_sock_t *sock, uint64_t instance, uint64_t update, double return_mean)
+/*  A bare sample, in one piece. */
+static void s_store_bare(const run_t *run, tt_sock_t *sock, tt_msg_STORE_t msg, uint64_t update, double return_mean)
 {
-    char best[] = "best.safetensors", folder[] = "/tmp/tt-best-XXXXXX", path[512];
+    char folder[] = "/tmp/tt-best-XXXXXX", path[512];
     tt_buf_t bytes;
     tt_buf_init(&bytes, 1 << 20);
     assert_non_null(mkdtemp(folder));
     sample_write_best(folder, update, return_mean);
     snprintf(path, sizeof path, "%s/best.safetensors", folder);
     assert_ok(tt_buf_read_file(&bytes, path));
-    const tt_msg_STORE_t msg = TT_MSG(STORE, .instance = instance, .name = best, .size = bytes.size);
+    msg.size = bytes.size;
     assert_int_equal(s_store(sock, &msg, bytes.data, bytes.size, NULL), bytes.size);
     tt_buf_free(&bytes);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
-    snprintf(path, sizeof path, "%s/checkpoints/.best.safetensors.part", run->dir);
+    snprintf(path, sizeof path, "%s/checkpoints/.%s.part", run->dir, msg.name);
     assert_int_equal(access(path, F_OK), -1);
+}
+
+static void s_store_best(const run_t *run, tt_sock_t *sock, uint64_t instance, uint64_t update, double return_mean)
+{
+    const tt_msg_STORE_t msg = TT_MSG(STORE, .instance = instance, .name = (char *)"best.safetensors");
+    s_store_bare(run, sock, msg, update, return_mean);
+}
+
+static void s_expect_bare(const run_t *run, const char *name, uint64_t update, double return_mean)
+{
+    char path[512];
+    tt_snapshot_info_t info;
+    snprintf(path, sizeof path, "%s/checkpoints/%s", run->dir, name);
+    assert_ok(tt_snapshot_inspect(path, &info));
+    assert_true(info.bare && info.update == update && info.return_mean == return_mean);
+    tt_snapshot_info_free(&info);
 }
 
 static void s_expect_best(const run_t *run, uint64_t update, double return_mean)
 {
-    char path[512];
-    tt_snapshot_info_t info;
-    snprintf(path, sizeof path, "%s/checkpoints/best.safetensors", run->dir);
-    assert_ok(tt_snapshot_inspect(path, &info));
-    assert_true(info.bare && info.update == update && info.return_mean == return_mean);
-    tt_snapshot_info_free(&info);
+    s_expect_bare(run, "best.safetensors", update, return_mean);
 }
 
 /*  Who leads now may not know what was best before it did. */
@@ -165,6 +176,44 @@ static void test_the_best_stays_until_there_is_a_better_one(void **state)
     s_expect_best(run, 10, 5);
     s_store_best(run, sock, instance, 40, 6);
     s_expect_best(run, 40, 6);
+    tt_msg_STORE_t both = TT_MSG(STORE, .instance = instance, .name = (char *)"00000050.safetensors", .best = true);
+    s_store_bare(run, sock, both, 50, 5.5); /* a checkpoint that its sender takes for the best */
+    s_expect_bare(run, "00000050.safetensors", 50, 5.5);
+    s_expect_best(run, 40, 6);
+    both.name = (char *)"00000060.safetensors";
+    s_store_bare(run, sock, both, 60, 6.5);
+    s_expect_best(run, 60, 6.5);
+    tt_sock_destroy(&sock);
+    crew_leave(&crew);
+}
+
+/*  What can be gone on from stays, by its number, where weights alone take its place. */
+static void test_the_final_one_of_an_earlier_life(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512];
+    tt_buf_t bytes;
+    crew_begin(run, &crew);
+    tt_sock_t *sock = s_files(run);
+    tt_msg_STORE_t msg = TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = (char *)"final.safetensors");
+    s_store_bare(run, sock, msg, 6, 1);
+    for (uint64_t update = 7; update <= 8; update++) { /* one that can be gone on from, too, needs no other */
+        sample_encode(&bytes, update);
+        msg.size = bytes.size;
+        assert_int_equal(s_store(sock, &msg, bytes.data, bytes.size, NULL), bytes.size);
+        s_expect_file(run, "final.safetensors", &bytes);
+        if (update < 8)
+            tt_buf_free(&bytes);
+    }
+    s_store_bare(run, sock, msg, 9, 1);
+    s_expect_bare(run, "final.safetensors", 9, 1);
+    s_expect_file(run, "00000008.safetensors", &bytes);
+    tt_buf_free(&bytes);
+    for (uint64_t update = 6; update <= 7; update++) {
+        snprintf(path, sizeof path, "%s/checkpoints/%08d.safetensors", run->dir, (int)update);
+        assert_int_equal(access(path, F_OK), -1);
+    }
     tt_sock_destroy(&sock);
     crew_leave(&crew);
 }
@@ -243,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_the_best_stays_until_there_is_a_better_one, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_the_final_one_of_an_earlier_life, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_the_coordinator_dies_with_a_part, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_large_one_is_synced_piece_by_piece, s_setup_here, run_teardown),
     };

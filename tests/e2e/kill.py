@@ -3,13 +3,14 @@
 and the weights keep their bits at lag 0 and 1."""
 
 import contextlib
+import json
 import os
 import re
 import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, check, equal, main, steps, wait_for
+from rig import ENDLESS, check, equal, main, newest_update, steps, wait_for
 
 SETS = ["collector.replicas=2", "learner.replicas=2"]
 
@@ -67,6 +68,34 @@ def test_second_learner_lag_1(world):
 def test_first_learner_lag_1(world):
     """Rank 0 dies: the other takes over publishing."""
     s_killed(world, 1, [("learner", 0), ("learner", 1)])
+
+
+def s_best(run_dir):
+    """The mean return of best.safetensors; None while there is none."""
+    path = os.path.join(run_dir, "checkpoints", "best.safetensors")
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        return float(header["__metadata__"]["return_mean"])
+    return None
+
+
+def test_first_learner_and_the_best(world):
+    """Whoever leads next does not know what was best. Nothing is learned, so that what comes later is no better for that."""
+    sets = [*SETS, "algorithm.learning_rate=1e-12", "checkpoint.every_s=0.05"]
+    process, run_dir = world.start_run(world.config(), *sets, ENDLESS, seed=5)
+    world.await_steps(run_dir, steps(100_000), process)
+    best = wait_for(lambda: s_best(run_dir), "a best snapshot")
+    for index in (0, 1, 0):
+        world.await_ready(run_dir)
+        pid = world.replica("learner", index)
+        os.kill(pid, signal.SIGKILL)
+        newest = newest_update(run_dir)
+        s_await_back(world, "learner", index, pid)
+        wait_for(lambda: newest_update(run_dir) > newest, "a snapshot of the other learner")
+        after = s_best(run_dir)
+        check(after >= best, f"the best has a mean return of {after}, where there was one of {best}")
+        best = after
+    world.stop(process, run_dir)
 
 
 def test_aggregator_lag_1(world):
@@ -160,5 +189,5 @@ def test_what_is_said_of_too_little_memory(world):
 
 
 main(test_collector_lag_0, test_collector_lag_1, test_often_while_the_run_gets_on, test_second_learner_lag_0, test_second_learner_lag_1,
-     test_first_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1,
+     test_first_learner_lag_1, test_first_learner_and_the_best, test_aggregator_lag_1, test_coordinator_lag_1,
      test_what_is_said_of_a_kill, test_what_is_said_of_too_little_memory, test_stopped_as_the_coordinator_comes_back, test_asked_to_end_lag_1)

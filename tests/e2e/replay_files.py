@@ -48,6 +48,11 @@ def s_files(run_dir):
     return sorted(glob.glob(os.path.join(s_folder(run_dir), "replay-*.bin")))
 
 
+def s_writer(path):
+    """The process that has written it."""
+    return os.path.basename(path).split("-")[2]
+
+
 def s_size(run_dir):
     size = 0
     for path in s_files(run_dir):
@@ -151,6 +156,10 @@ def test_leader_killed(world):
     files = {os.path.basename(path) for path in s_files(run_dir)}
     wait_for(lambda: {os.path.basename(path) for path in s_files(run_dir)} - files, "a file of the other learner")
     s_await_newer(run_dir, s_await_newer(run_dir, newest, process), process)
+    theirs = {s_writer(name) for name in files}
+    equal(len(theirs), 1, f"writers of {files}")
+    wait_for(lambda: theirs.isdisjoint(map(s_writer, s_files(run_dir))),
+             lambda: f"the end of {files}: {s_files(run_dir)}")
     world.kill_all(process)
     end = (newest_update(run_dir) + 30) * BATCH
     resumed = world.resume(run_dir, f"stop.env_steps={end}")

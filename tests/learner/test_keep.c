@@ -56,10 +56,11 @@ static void s_give(keep_t *keep, uint32_t era, uint64_t batch)
     assert_null(bytes.data);
 }
 
-static void s_give_snapshot(keep_t *keep, uint64_t update)
+/*  A sample, whose own mean return is 123.5. */
+static void s_give_snapshot_like(keep_t *keep, keep_snapshot_t what)
 {
+    const uint64_t update = what.update;
     tt_buf_t bytes;
-    keep_snapshot_t what = {.keep = 5, .update = update, .env_steps = 10 * update, .return_mean = 3};
     size_t pieces;
     const tt_piece_t *piece = keep_pieces(keep, 0, &pieces);
     tt_checkpoint_name(what.name, update);
@@ -70,6 +71,12 @@ static void s_give_snapshot(keep_t *keep, uint64_t update)
     assert_ok(tt_buf_read_file(&bytes, path));
     assert_int_equal(unlink(path), 0);
     keep_snapshot(keep, &bytes, &what);
+}
+
+static void s_give_snapshot(keep_t *keep, uint64_t update)
+{
+    s_give_snapshot_like(
+        keep, (keep_snapshot_t){.keep = 5, .update = update, .env_steps = 10 * update, .return_mean = 3});
 }
 
 /*  Until all is done, or something is to be told. */
@@ -274,6 +281,62 @@ static void test_overtaken(void **state)
     keep_destroy(&keep);
 }
 
+/*  One that led before us, and of whom we know nothing but who it was. What somebody else wrote meanwhile stays. */
+static void test_inherited(void **state)
+{
+    (void)state;
+    keep_snapshot_t what;
+    uint64_t disk;
+    char theirs[TT_PIECE_FILE], others[TT_PIECE_FILE];
+    tt_piece_name(theirs, 1, 5, 0);
+    tt_piece_name(others, 1, 6, 0);
+    keep_t *keep = s_new(1000);
+    sample_save(s_dir, theirs, "pieces", 6);
+    sample_save(s_dir, others, "pieces", 6);
+    keep_inherit(keep, 5);
+    s_give(keep, 1, 0);
+    assert_int_equal(s_await(keep, &what, &disk), TT_AGAIN);
+    s_give_snapshot(keep, 1);
+    assert_ok(s_await(keep, &what, &disk));
+    assert_false(s_is_there(theirs));
+    assert_true(s_is_there(others));
+    s_check_pieces(keep, 0, 1);
+    sample_save(s_dir, theirs, "pieces", 6);
+    keep_inherit(keep, 5); /* when the folder was looked at long ago, too */
+    s_give_snapshot(keep, 2);
+    assert_ok(s_await(keep, &what, &disk));
+    assert_false(s_is_there(theirs));
+    s_check_pieces(keep, 0, 1);
+    keep_destroy(&keep);
+}
+
+static void s_expect_best(uint64_t update)
+{
+    char path[FOLDER_MAX + 32];
+    tt_snapshot_info_t info;
+    snprintf(path, sizeof path, "%s/" TT_CHECKPOINT_BEST, s_dir);
+    assert_ok(tt_snapshot_inspect(path, &info));
+    assert_int_equal(info.update, update);
+    tt_snapshot_info_free(&info);
+}
+
+/*  Who gives a snapshot knows what was best since it led, and the file what was best before. */
+static void test_the_best(void **state)
+{
+    (void)state;
+    keep_snapshot_t what;
+    uint64_t disk;
+    keep_t *keep = s_new(1000);
+    sample_write_best(s_dir, 5, 4);
+    s_give_snapshot_like(keep, (keep_snapshot_t){.best = true, .keep = 5, .update = 10, .return_mean = 3});
+    assert_ok(s_await(keep, &what, &disk));
+    s_expect_best(5);
+    s_give_snapshot_like(keep, (keep_snapshot_t){.best = true, .keep = 5, .update = 11, .return_mean = 4.5});
+    assert_ok(s_await(keep, &what, &disk));
+    s_expect_best(11);
+    keep_destroy(&keep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +345,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forgotten, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_given_up, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_overtaken, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_inherited, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_the_best, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,13 +9,15 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "common/base/signals.h"
+#include "common/nn/safetensors.h"
+#include "common/snapshot/snapshot.h"
 #include "learner/learner.h"
 #include "tests/fake/collector.h"
 #include "tests/fake/learner.h"
 #include "tests/fake/role.h"
 #include "tests/learner/segments.h"
 
-enum { STALL_S = 60, LEASE_S = 5, DRAIN_S = 5 };
+enum { STALL_S = 60, LEASE_S = 5, DRAIN_S = 5, FAREWELL_S = 60 };
 
 typedef struct {
     fake_coordinator_t run;
@@ -118,22 +120,29 @@ static tt_status_t s_learn(const tt_location_t *location, int signals_fd)
     return learner_run(location, signals_fd, s_play_for_ever);
 }
 
+#define PPO "algorithm: {name: ppo, epochs: 1, minibatches: 1}\n"
+/*  Of whose replay there is a file as soon as it is saved. */
+#define DQN                                                                                             \
+    "algorithm: {name: dqn, batch_size: 4, learning_starts: 32, train_every: 16, epsilon_steps: 100}\n" \
+    "actor: {kind: argmax, epsilon: 1, epsilon_end: 0.05, epsilon_rows: 100, random_rows: 32}\n"        \
+    "replay: {capacity: 1024}\n"
+
 /*  A learner that is alone in the first roster, has trained `updates` batches and waits for the next. */
-static stage_t *s_open(const char *more, uint64_t updates)
+static stage_t *s_open_with(const char *algorithm, const char *more, uint64_t updates)
 {
     stage_t *self = &s_stage;
     memset(self, 0, sizeof *self);
     fake_collector_t *plays = &self->collector;
     plays->N = 4;
     plays->T = 8;
-    plays->columns = self->columns = made_columns("float32[4]", "discrete(2)", false);
+    plays->columns = self->columns =
+        made_columns_of("float32[4]", "discrete(2)", false, strcmp(algorithm, PPO) == 0); /* of values */
     plays->S = 8;
     fake_open(&self->run, tt_sprintf("name: patience\nenv: CartPole-v1\nnum_envs: 4\nnum_steps: 8\nlag: 0\nseed: 5\n"
                                      "space: {obs: \"float32[4]\", action: discrete(2), env_state: 8}\n"
                                      "network: {hidden: [8]}\nlearner: {shards: 2}\n"
-                                     "algorithm: {name: ppo, epochs: 1, minibatches: 1}\n"
-                                     "net: {stall_s: %d}\n%s",
-                              STALL_S, more));
+                                     "%snet: {stall_s: %d}\n%s",
+                              algorithm, STALL_S, more));
     self->run.lease_ms = 600000; /* nobody here is silent */
     self->run.on_event = s_on_event;
     self->run.on_roster = s_on_roster;
@@ -148,6 +157,11 @@ static stage_t *s_open(const char *more, uint64_t updates)
     fake_roster(&self->run, true, NULL);
     fake_until(&self->run, fake_collector_to(plays, self->learner.member)->upto == updates + 1, "so many updates");
     return self;
+}
+
+static stage_t *s_open(const char *more, uint64_t updates)
+{
+    return s_open_with(PPO, more, updates);
 }
 
 static void s_close(stage_t *self)
@@ -274,6 +288,61 @@ static void test_leaving_without_a_word(void **state)
     s_close(self);
 }
 
+/*  The last learner, which was asked to leave and is at its checkpoint; the disk hangs. */
+static stage_t *s_open_saying_farewell(void)
+{
+    stage_t *self = s_open_with(DQN, "", 2);
+    s_hold(&s_hanging);
+    self->run.hands = NULL; /* its time begins before we hear of it */
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    fake_until(&self->run, s_stuck, "a write that hangs");
+    s_pass(self, FAREWELL_S - 3);
+    s_let_it_look(self);
+    assert_false(self->learner.ended || self->learner.member->drained);
+    return self;
+}
+
+/*  The best mean return that a snapshot knows of, less its own. */
+static double s_best_beyond(const stage_t *self, const char *name)
+{
+    char path[512];
+    tt_st_t *file = NULL;
+    double best;
+    snprintf(path, sizeof path, "%s/checkpoints/%s", self->run.dir, name);
+    assert_ok(tt_snapshot_open_file(&file, path));
+    memcpy(&best, tt_st_find(file, "tutti.best")->data, sizeof best);
+    const double beyond = best - strtod(tt_st_meta(file, "return_mean"), NULL);
+    tt_st_destroy(&file);
+    return beyond;
+}
+
+/*  What is lost by not waiting is all that was learned. */
+static void test_a_farewell_takes_long(void **state)
+{
+    (void)state;
+    stage_t *self = s_open_saying_farewell();
+    s_let(&s_hanging);
+    fake_until(&self->run, self->learner.member->drained, "DRAINED");
+    assert_int_equal(self->snapshots, 1);
+    fake_until(&self->run, self->learner.ended, "its end");
+    assert_int_equal(self->learner.status, TT_OK);
+    assert_true(s_best_beyond(self, "final.safetensors") >= 0); /* it is one of those that may be best */
+    s_close(self);
+}
+
+static void test_a_farewell_hangs(void **state)
+{
+    (void)state;
+    stage_t *self = s_open_saying_farewell();
+    tt_clock_turn(&self->learner.clock, 3 * INT64_C(1000000000));
+    fake_until(&self->run, self->learner.member->drained, "DRAINED");
+    s_let(&s_hanging);
+    fake_until(&self->run, self->learner.ended, "its end");
+    assert_int_equal(self->learner.status, TT_OK);
+    assert_int_equal(self->snapshots, 0);
+    s_close(self);
+}
+
 static void test_a_checkpoint_is_due(void **state)
 {
     (void)state;
@@ -356,6 +425,8 @@ int main(void)
         cmocka_unit_test_teardown(test_a_batch_takes_long, s_let_all),
         cmocka_unit_test_teardown(test_another_takes_long, s_let_all),
         cmocka_unit_test_teardown(test_leaving_without_a_word, s_let_all),
+        cmocka_unit_test_teardown(test_a_farewell_takes_long, s_let_all),
+        cmocka_unit_test_teardown(test_a_farewell_hangs, s_let_all),
         cmocka_unit_test_teardown(test_a_checkpoint_is_due, s_let_all),
         cmocka_unit_test_teardown(test_a_disk_is_slow, s_let_all),
         cmocka_unit_test_teardown(test_an_evaluation_hangs, s_let_all),

@@ -14,6 +14,7 @@ static void test_better_is_strictly_more(void **state)
     assert_false(record_better(&self, -200));
     assert_false(record_better(&self, -201));
     assert_false(record_better(&self, NAN));
+    assert_true(record_exceeds(&self, -199) && record_exceeds(&self, -199)); /* noted by the other alone */
     assert_true(record_better(&self, -199));
     assert_true(self.best == -199);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/snapshot/checkpoints.h"
 
 #define JOB    "learner: {shards: 4}\nalgorithm: {name: ppo, epochs: 2, minibatches: 3}\n"
 #define NORMED "normalize: {obs: true, reward: true}\n"
@@ -290,6 +291,46 @@ static void test_another_rank_0_says_that_it_is_solved(void **state)
     world.collector.gate = UINT64_MAX;
     s_finish(&world, sha);
     assert_string_equal(sha, s_want);
+}
+
+static double s_best(const world_t *world)
+{
+    char path[512];
+    tt_snapshot_info_t info;
+    snprintf(path, sizeof path, "%s/" TT_CHECKPOINTS "/" TT_CHECKPOINT_BEST, world->run.dir);
+    assert_ok(tt_snapshot_inspect(path, &info));
+    const double mean = info.return_mean;
+    tt_snapshot_info_free(&info);
+    return mean;
+}
+
+/*  It does not know what was best before it led; from then on all is worse. */
+static void test_another_rank_0_leaves_the_best(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65], waits[64];
+    world_open(&world, LONG "checkpoint: {every_s: 0.01, keep: 2}\n");
+    world.collector.gate = 2;
+    world.collector.poison = 100;
+    fake_member_t *first = s_learner(&world, 0), *second = s_learner(&world, 1);
+    fake_in(&world.run, first);
+    fake_in(&world.run, second);
+    s_start_aggregator(&world, 0);
+    fake_roster(&world.run, true, NULL);
+    for (; world.snapshots == 0 && world.collector.gate < 20; world.collector.gate++)
+        world_until(&world, world_update(&world) >= world.collector.gate, "an update");
+    snprintf(waits, sizeof waits, "waiting for batch %d:", (int)world.collector.gate);
+    world_until(&world, world.snapshots > 0 && strstr(second->state, waits), "a snapshot");
+    world_kill(&world, first, SIGKILL);
+    const double best = s_best(&world);
+    world.collector.poison = -10000;
+    fake_out(&world.run, first);
+    fake_roster(&world.run, false, NULL);
+    world.collector.gate = UINT64_MAX;
+    world_until(&world, world.sha[0], "EVENT finished");
+    assert_true(s_best(&world) == best);
+    s_finish(&world, sha);
 }
 
 static void test_all_but_one_leave_and_others_come(void **state)
@@ -624,6 +665,7 @@ int main(void)
         cmocka_unit_test_teardown(test_no_state_for_a_member_of_an_older_generation, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_is_killed, world_teardown),
         cmocka_unit_test_teardown(test_another_rank_0_says_that_it_is_solved, world_teardown),
+        cmocka_unit_test_teardown(test_another_rank_0_leaves_the_best, world_teardown),
         cmocka_unit_test_teardown(test_all_but_one_leave_and_others_come, world_teardown),
         cmocka_unit_test_teardown(test_an_aggregator_is_killed_and_comes_back, world_teardown),
         cmocka_unit_test_teardown(test_a_roll_back, world_teardown),
