@@ -50,6 +50,28 @@ static tt_status_t s_newest(char *path, size_t size, const char *folder, const c
     return TT_OK;
 }
 
+/*  Above that of the final one, which is whole: a run that is resumed has that of its life before until its end. */
+static bool s_went_on(const char *folder, uint64_t update)
+{
+    tt_checkpoint_updates_t found = {0};
+    tt_checkpoints_list(folder, &found);
+    const bool beyond = found.count > 0 && found.at[0] > update;
+    tt_checkpoint_updates_free(&found);
+    return beyond;
+}
+
+static void s_since_final(char *path, size_t size, const char *folder, const char *run_dir, uint64_t update)
+{
+    tt_checkpoint_t newest;
+    if (!s_went_on(folder, update) || tt_checkpoints_newest(folder, &newest, s_say_bad, NULL) != TT_OK)
+        return;
+    if (newest.info.update > update) { /* else what was beyond it is damaged */
+        snprintf(path, size, "%s/%s", folder, newest.name);
+        fprintf(stderr, "%s has gone on since its final checkpoint: its newest is taken\n", tt_shown(run_dir));
+    }
+    tt_snapshot_info_free(&newest.info);
+}
+
 /*  The final one is damaged: the newest of the others that is whole, however much older, and no word is lost of either. */
 static tt_status_t s_before_final(char *path, size_t size, const char *folder, const char *run_dir)
 {
@@ -89,12 +111,14 @@ tt_status_t weights_of_run(char *path, size_t size, const char *run_dir, bool be
     if (best)
         return s_best(path, run_dir);
     tt_status_t status = tt_snapshot_inspect(path, &final);
-    if (status == TT_OK)
+    if (status == TT_OK) {
+        s_since_final(path, size, folder, run_dir, final.update);
         tt_snapshot_info_free(&final);
-    else if (status == TT_NOT_FOUND)
+    } else if (status == TT_NOT_FOUND) {
         status = s_newest(path, size, folder, run_dir);
-    else
+    } else {
         status = s_before_final(path, size, folder, run_dir);
+    }
     return status == TT_NOT_FOUND ? s_err_none(run_dir, "") : status;
 }
 

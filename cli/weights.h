@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include "common/base/status.h"
 
-/*  The final checkpoint of a run's directory; while it runs, or when it was killed, or when the final one is damaged, the newest that is
- *  whole: all of a file is read for that. best: that with the
+/*  The final checkpoint of a run's directory; while it runs, also if it was resumed, or when it was killed, or when the final one is damaged, the
+ *  newest that is whole: all of a file is read for that. best: that with the
  *  best mean return at a checkpoint, or with eval.every in an evaluation. A DIJob's coordinator had a directory of its own, in a volume. TT_NOT_FOUND: there is none
  *  yet; TT_DATA: none is whole. */
 tt_status_t weights_of_run(char *path, size_t size, const char *run_dir, bool best);

@@ -28,6 +28,7 @@ typedef enum {
     AT_ROSTER,  /* not in a roster: waiting for one          */
     AT_ATTACH,  /* waiting for the credit of every learner   */
     AT_STATES,  /* waiting for env states                    */
+    AT_LOAD,    /* envs are put where these say              */
     AT_CREDIT,  /* waiting for credit that covers the batch  */
     AT_WEIGHTS, /* waiting for the batch's policy version   */
     AT_PLAY
@@ -70,6 +71,7 @@ struct batches {
     uint64_t next;      /* first batch that is not collected      */
     uint64_t loaded;    /* version in net and norm; UINT64_MAX = none */
     uint64_t env_steps;
+    uint64_t loads, moves; /* progress besides: times that envs got on with being loaded; and of this load */
     bool said_first_step;
 
     uint32_t awaited;            /* the learner whose credit we wait for              */
@@ -204,8 +206,9 @@ static tt_status_t s_on_states(batches_t *self, const tt_msg_FETCHED_t *msg, tt_
         TT_TRY(rollout_load(self->rollout, zmq_msg_data(&packet->frame[0]), bytes));
     else if (self->drawn) /* they begin anew: not in envs that have been played before */
         TT_TRY(s_new_rollout(self, false));
-    self->placed = true;
-    s_enter(self, AT_CREDIT);
+    tt_link_state(self->o.link, "loading states of envs %u..%u", self->env_lo, self->env_lo + self->env_count - 1);
+    self->moves = 0;
+    s_enter(self, AT_LOAD);
     return TT_OK;
 }
 
@@ -465,6 +468,29 @@ static tt_status_t s_do_states(batches_t *self)
     return TT_AGAIN;
 }
 
+static void s_tell_progress(batches_t *self)
+{
+    tt_link_progress(self->o.link, self->env_steps + self->loads);
+}
+
+/*  Actions that are made again take long: whoever gets on with them says so. */
+static tt_status_t s_do_load(batches_t *self)
+{
+    bool all;
+    uint64_t moves;
+    TT_TRY(rollout_loaded(self->rollout, &all, &moves));
+    if (moves != self->moves) {
+        self->moves = moves;
+        self->loads++;
+        s_tell_progress(self);
+    }
+    if (!all)
+        return TT_AGAIN;
+    self->placed = true;
+    s_enter(self, AT_CREDIT);
+    return TT_OK;
+}
+
 static tt_status_t s_do_credit(batches_t *self)
 {
     const peer_t *tight = peers_tight(&self->peers, self->next);
@@ -573,7 +599,7 @@ static tt_status_t s_do_play(batches_t *self)
         TT_TRY(s_with_version(self, rollout_play(self->rollout, 1, &done)));
         self->env_steps += self->env_count;
     } while (!done && tt_now_ns(self->clock) - start < SLICE_US * 1000);
-    tt_link_progress(self->o.link, self->env_steps);
+    s_tell_progress(self);
     return done ? s_finish(self) : TT_AGAIN;
 }
 
@@ -584,6 +610,7 @@ static void s_lap(batches_t *self, phase_t phase)
         [AT_ROSTER] = STAGE_wait_roster,
         [AT_ATTACH] = STAGE_wait_roster,
         [AT_STATES] = STAGE_wait_roster,
+        [AT_LOAD] = STAGE_wait_roster,
         [AT_CREDIT] = STAGE_wait_credit,
         [AT_WEIGHTS] = STAGE_wait_weights,
         [AT_PLAY] = STAGE_env,
@@ -606,7 +633,7 @@ static void s_tell_laps(batches_t *self)
 
 static int64_t s_wait_ms(const batches_t *self, tt_status_t status)
 {
-    if (status == TT_OK || self->phase == AT_PLAY)
+    if (status == TT_OK || self->phase == AT_PLAY || self->phase == AT_LOAD)
         return 0;
     if (self->phase == AT_WEIGHTS && self->ask_ns == 0)
         return WEIGHTS_MS;
@@ -627,11 +654,12 @@ tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
     static tt_status_t (*const s_do[])(batches_t *) = {
         [AT_ATTACH] = s_do_attach,
         [AT_STATES] = s_do_states,
+        [AT_LOAD] = s_do_load,
         [AT_CREDIT] = s_do_credit,
         [AT_WEIGHTS] = s_do_weights,
         [AT_PLAY] = s_do_play,
     };
-    if (self->roster_new) {
+    if (self->roster_new && self->phase != AT_LOAD) { /* who loads can be asked for nothing else */
         self->roster_new = false;
         TT_TRY(s_take_roster(self));
     }

@@ -51,6 +51,9 @@ typedef struct {
      * before it ends; the last one ends with the slots. 0: all are sent together. */
     uint32_t shares;
     const uint32_t *share_end; /* [shares] */
+
+    /* (optional) load only notes what a slot is to become, and `loaded` sees to it, for all of them at once. */
+    bool loads_later;
 } tt_env_rows_t;
 
 struct tt_env_batch_ops;
@@ -96,6 +99,10 @@ typedef struct tt_env_batch_ops {
      *  way. ready (NULL = nobody knows): recv would return rows at once. */
     bool (*send_share)(void *self, uint32_t which, tt_env_why_t *why);
     bool (*ready)(void *self);
+
+    /*  (where open has set rows.loads_later, else it is not looked at) After load of some slots, again and again until *all of them are what they
+     *  are to become, and before any is sent: waits for that, a second at most. *moves grows while they get on. */
+    bool (*loaded)(void *self, bool *all, uint64_t *moves, tt_env_why_t *why);
 } tt_env_batch_ops_t;
 
 /*  The batch that a table is of; NULL: it is an ordinary one. */

@@ -170,7 +170,7 @@ size_t rollout_state_bytes(const rollout_t *self)
 /*  An env that could not be saved begins anew, and nothing is carried into that. */
 static tt_status_t s_load(rollout_t *self, uint32_t i, const char *state)
 {
-    TT_TRY(tt_vec_load(self->vec, i, state));
+    TT_TRY(tt_vec_begin_load(self->vec, i, state));
     return carry_load(&self->carry, i, state + self->parts.cfg.env_bytes, tt_vec_age(self->vec, i) == 0);
 }
 
@@ -184,6 +184,11 @@ tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes)
     for (uint32_t i = 0; i < self->E; i++)
         TT_TRY(s_load(self, i, (const char *)states + i * each));
     return TT_OK;
+}
+
+tt_status_t rollout_loaded(rollout_t *self, bool *all, uint64_t *moves)
+{
+    return tt_vec_loaded(self->vec, all, moves);
 }
 
 /* ---- playing ----------------------------------------------------------------------------------------------------- */

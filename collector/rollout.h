@@ -49,8 +49,10 @@ struct tt_vec *rollout_leave(rollout_t **self_p);
 
 /*  Bytes of one env's saved state, with what the policy carries on (segment.h); 0 = cannot be saved. */
 size_t rollout_state_bytes(const rollout_t *self);
-/*  Continue from saved states, [E][state_bytes]. TT_DATA: they are no such states; else as rollout_play. Abandons a batch in hand. */
+/*  Continue from saved states, [E][state_bytes]. TT_DATA: they are no such states; else as rollout_play. Abandons a batch in hand. No other begins
+ *  before rollout_loaded has said that *all envs are there; it waits for a second at most, and *moves grows while they get on. */
 tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);
+tt_status_t rollout_loaded(rollout_t *self, bool *all, uint64_t *moves);
 
 /*  Start a batch with the parameters that net and norm hold now; they must not change until rollout_finish. */
 tt_status_t rollout_begin(rollout_t *self);

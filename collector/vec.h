@@ -87,5 +87,7 @@ const void *tt_vec_final(const tt_vec_t *self, uint32_t i, uint32_t column);
  *  tt_vec_step. */
 size_t tt_vec_save_size(const tt_env_ops_t *ops, uint32_t frames);
 tt_status_t tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes);
-/*  TT_DATA: the bytes are not such a state. */
-tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes);
+/*  Begin with each of them that is to go on from a state, then ask again and again until *all are loaded; before that the vec may only be
+ *  destroyed. loaded waits for a second at most, and *moves grows while they get on. TT_DATA: the bytes are not such a state; else as tt_vec_step. */
+tt_status_t tt_vec_begin_load(tt_vec_t *self, uint32_t i, const void *bytes);
+tt_status_t tt_vec_loaded(tt_vec_t *self, bool *all, uint64_t *moves);

@@ -77,6 +77,8 @@ static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec
     if (!s_rows_are_whole(self))
         return tt_err(
             TT_INTERNAL, "env %s: open left an array of its rows NULL that its table asks for", self->ops->id);
+    if (self->rows.loads_later && !self->batch->loaded)
+        return tt_err(TT_INTERNAL, "env %s: open set rows.loads_later, and its table has no loaded", self->ops->id);
     if (!s_shares_are_sound(self))
         return tt_err(TT_INTERNAL,
             "env %s: open set rows.shares to %u, of %u slots: each must end, by rows.share_end, behind the one before "
@@ -232,4 +234,17 @@ static tt_status_t s_load(tt_vec_t *self, uint32_t i, const void *bytes)
     return tt_err(TT_DATA, "env %s: load refused a saved state: %s", self->ops->id, why.text);
 }
 
-const vec_mover_t vec_batch = {s_open, s_close, s_begin, s_send, s_recv, s_ready, s_save, s_load};
+static tt_status_t s_loaded(tt_vec_t *self, bool *all, uint64_t *moves)
+{
+    tt_env_why_t why = {0};
+    *all = true;
+    *moves = 0;
+    if (!self->rows.loads_later)
+        return TT_OK;
+    s_enter(self, "load", true);
+    const bool well = self->batch->loaded(self->handle, all, moves, &why);
+    s_leave(self);
+    return well ? TT_OK : s_failed(self, &why);
+}
+
+const vec_mover_t vec_batch = {s_open, s_close, s_begin, s_send, s_recv, s_ready, s_save, s_load, s_loaded};

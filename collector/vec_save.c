@@ -190,7 +190,7 @@ static void s_load_frames(tt_vec_t *self, uint32_t i, const saved_t *head, const
     }
 }
 
-tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
+tt_status_t tt_vec_begin_load(tt_vec_t *self, uint32_t i, const void *bytes)
 {
     const tt_columns_t *columns = self->columns;
     const uint32_t frames = columns->stack.frames;
@@ -218,4 +218,9 @@ tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
     self->episode[i] = head.episode;
     self->steps[i] = head.steps;
     return TT_OK;
+}
+
+tt_status_t tt_vec_loaded(tt_vec_t *self, bool *all, uint64_t *moves)
+{
+    return self->mover->loaded(self, all, moves);
 }

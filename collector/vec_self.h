@@ -33,6 +33,7 @@ typedef struct {
     bool (*ready)(const tt_vec_t *self);
     tt_status_t (*save)(const tt_vec_t *self, uint32_t i, void *bytes);
     tt_status_t (*load)(tt_vec_t *self, uint32_t i, const void *bytes);
+    tt_status_t (*loaded)(tt_vec_t *self, bool *all, uint64_t *moves); /* tt_vec_loaded */
 } vec_mover_t;
 
 extern const vec_mover_t vec_each, vec_batch;

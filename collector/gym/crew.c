@@ -53,15 +53,6 @@ static uint32_t s_slots(gym_share_t share)
     return share.end - share.first;
 }
 
-uint32_t gym_crew_of(const gym_crew_t *self, uint32_t slot, uint32_t *half)
-{
-    uint32_t i = 0;
-    *half = self->half && slot >= self->half;
-    while (self->share[i][*half].end <= slot)
-        i++;
-    return i;
-}
-
 /* ---- from range to range --------------------------------------------------------------------------------------------------- */
 
 /*  In their order, so that each finds as many envs as it has slots for, or nearly. */

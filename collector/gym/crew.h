@@ -28,9 +28,6 @@ typedef struct {
 /*  How many play a range of so many slots. wanted: 0 = as many as this process has cores. */
 uint32_t gym_crew_size(uint32_t wanted, uint32_t slots);
 
-/*  Who has it, and in which half. */
-uint32_t gym_crew_of(const gym_crew_t *self, uint32_t slot, uint32_t *half);
-
 /*  The first fields are filled in; `playing` will have `slots` slots. from: a crew whose range is over, which has nobody any more then;
  *  NULL = none. */
 void gym_crew_gather(gym_crew_t *self, uint32_t playing, uint32_t slots, gym_crew_t *from);

@@ -38,8 +38,10 @@ typedef struct {
     gym_rows_t rows;
     gym_crew_t crew;
     uint32_t slots;
-    uint32_t next; /* the worker that is looked at first */
-    bool saved;    /* the rows of states are those of now */
+    uint32_t next;    /* the worker that is looked at first */
+    bool saved;       /* the rows of states are those of now */
+    bool *loads;      /* [slots] whose state is to be loaded from its row */
+    uint32_t loading; /* rounds of that which are under way */
 } gym_t;
 
 /*  What was found, for as long as the process lives. */
@@ -66,6 +68,7 @@ static void s_close(void *handle)
     gym_t *self = handle;
     gym_crew_end(&self->crew);
     gym_rows_free(&self->rows);
+    free(self->loads);
     free(self);
 }
 
@@ -109,6 +112,7 @@ static bool s_open(void **out, const tt_env_open_t *how, tt_env_rows_t *rows, tt
     self->kind = kind;
     self->rows.fd = -1;
     self->slots = how->count;
+    self->loads = tt_array0(how->count, sizeof *self->loads);
     self->crew = (gym_crew_t){.id = kind->id, .python = kind->python, .package = kind->package, .asked = kind->asked};
     gym_crew_gather(&self->crew, gym_crew_size(kind->workers, how->count), how->count, from ? &from->crew : NULL);
     const tt_status_t status = s_start(self, how->first, from != NULL);
@@ -119,6 +123,7 @@ static bool s_open(void **out, const tt_env_open_t *how, tt_env_rows_t *rows, tt
     *rows = self->rows.rows;
     rows->shares = self->crew.shares;
     rows->share_end = self->crew.share_end;
+    rows->loads_later = true;
     *out = self;
     return true;
 }
@@ -188,15 +193,56 @@ static bool s_save(void *handle, uint32_t slot, void *bytes, tt_env_why_t *why)
 
 static bool s_load(void *handle, uint32_t slot, const void *bytes, tt_env_why_t *why)
 {
+    (void)why;
     gym_t *self = handle;
-    uint32_t half, first, count;
-    gym_worker_t *worker = &self->crew.worker[gym_crew_of(&self->crew, slot, &half)];
-    memset(self->rows.rows.todo, TT_ENV_REST, self->slots);
-    self->rows.rows.todo[slot] = GYM_LOAD;
     gym_rows_put_state(&self->rows, slot, bytes);
     self->saved = false;
-    gym_worker_go(worker, half);
-    return s_recv(self, &first, &count, why);
+    self->loads[slot] = true;
+    return true;
+}
+
+/*  true: some slot of it loads. */
+static bool s_order_loads(gym_t *self, gym_share_t share)
+{
+    bool any = false;
+    for (uint32_t i = share.first; i < share.end; i++) {
+        self->rows.rows.todo[i] = self->loads[i] ? GYM_LOAD : TT_ENV_REST;
+        any |= self->loads[i];
+        self->loads[i] = false;
+    }
+    return any;
+}
+
+/*  All workers load side by side: actions that are made again may take as long as they took at first. */
+static void s_begin_loads(gym_t *self)
+{
+    const uint32_t playing = self->crew.playing;
+    for (uint32_t k = 0; k < self->crew.shares; k++)
+        if (s_order_loads(self, self->crew.share[k % playing][k / playing])) {
+            gym_worker_go(&self->crew.worker[k % playing], k / playing);
+            self->loading++;
+        }
+}
+
+static bool s_loaded(void *handle, bool *all, uint64_t *moves, tt_env_why_t *why)
+{
+    gym_t *self = handle;
+    if (!self->loading)
+        s_begin_loads(self);
+    tt_status_t status = TT_AGAIN;
+    if (self->loading)
+        status = gym_worker_wait_a_moment(self->crew.worker, self->crew.hired, &self->next);
+    if (status != TT_OK && status != TT_AGAIN)
+        return s_said(why, status);
+    if (status == TT_OK) {
+        self->loading--;
+        self->crew.worker[self->next++].moves++;
+    }
+    *all = !self->loading;
+    *moves = 0;
+    for (uint32_t i = 0; i < self->crew.playing; i++)
+        *moves += self->crew.worker[i].moves;
+    return true;
 }
 
 static void s_set_saves(kind_t *self, const char *saves)
@@ -217,7 +263,7 @@ static void s_try(kind_t *self)
     json_t *about = NULL;
     if (!verdict->saves[0]) {
         if (self->trial.started || gym_trial_open(&self->trial, true, &about) == TT_OK)
-            gym_trial_run(&self->trial, verdict);
+            gym_trial_run(&self->trial, self->answer.about, verdict);
         else
             *verdict = (gym_verdict_t){.saves = "no", .failed = true}; /* whoever plays it will say why */
         gym_trial_close(&self->trial);
@@ -379,6 +425,7 @@ static kind_t *s_new(const tt_train_cfg_t *cfg, json_t *asked, char *python)
         .send_share = s_send_share,
         .recv = s_recv,
         .ready = s_ready,
+        .loaded = s_loaded,
         .close = s_close};
     s_set_saves(self, cfg->space.env_saves);
     return self;

@@ -19,6 +19,7 @@ enum { GYM_SAVE = TT_ENV_REST + 1, GYM_LOAD };
 /*  How far a worker is; what it writes here is for messages and deadlines only. */
 typedef struct {
     _Atomic int32_t slot, doing;
+    _Atomic int32_t again; /* steps made again by the load that it is at, or was */
 } gym_progress_t;
 
 /*  Orders and answers of a worker, counted: half h of its slots is to be played when asked[h] moves on, and has been when done[h] is the same

@@ -46,7 +46,7 @@ void gym_trial_close(gym_trial_t *self)
 }
 
 /*  What the first one says goes to the second one, which prepares itself meanwhile. */
-static tt_status_t s_run(gym_trial_t *self, const char *kind, json_t **out)
+static tt_status_t s_run(gym_trial_t *self, const char *kind, json_t *about, json_t **out)
 {
     uint32_t which;
     json_t *played = NULL, *what = json_pack("{s:s}", "kind", kind);
@@ -61,14 +61,16 @@ static tt_status_t s_run(gym_trial_t *self, const char *kind, json_t **out)
         status = gym_worker_wait(&self->worker[1], 1, true, &which, out);
     }
     json_decref(played);
+    if (status == TT_OK)
+        json_object_set(about, "sources", json_object_get(*out, "sources")); /* it was played since that was said */
     return status;
 }
 
 /*  TT_INVALID: the text says why this is no way. Else the env or its worker failed, which whoever plays it will say. */
-static tt_status_t s_try(gym_trial_t *self, const char *kind, json_t **out)
+static tt_status_t s_try(gym_trial_t *self, const char *kind, json_t *about, json_t **out)
 {
     json_t *answer = NULL;
-    tt_status_t status = s_run(self, kind, &answer);
+    tt_status_t status = s_run(self, kind, about, &answer);
     const char *why = json_string_value(json_object_get(answer, "why"));
     if (status == TT_OK && (why || !json_is_integer(json_object_get(answer, "room"))))
         status = tt_err(json_is_true(json_object_get(answer, "env")) ? TT_INTERNAL : TT_INVALID, "%s",
@@ -92,12 +94,12 @@ static void s_add_why(gym_verdict_t *out, const char *kind)
     snprintf(out->why + used, sizeof out->why - used, "%s%s: %.400s", used ? "; " : "", kind, tt_err_text());
 }
 
-void gym_trial_run(gym_trial_t *self, gym_verdict_t *out)
+void gym_trial_run(gym_trial_t *self, json_t *about, gym_verdict_t *out)
 {
     *out = (gym_verdict_t){.saves = "no"};
     for (size_t i = 0; i < TT_COUNT(s_kinds); i++) {
         json_t *answer = NULL;
-        const tt_status_t status = s_try(self, s_kinds[i], &answer);
+        const tt_status_t status = s_try(self, s_kinds[i], about, &answer);
         out->failed = status != TT_OK && status != TT_INVALID;
         if (out->failed) {
             log_debug("%s: the trial of its state failed: %s", self->id, tt_err_text());

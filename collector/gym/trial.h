@@ -24,8 +24,9 @@ typedef struct {
 /*  Start and ask: *about is what it says of itself (new; the caller's to release). `both`: its state will be tried. TT_NOT_FOUND, TT_INVALID, TT_INTERNAL,
  *  TT_UNAVAILABLE as gym_find; to be closed also then. */
 tt_status_t gym_trial_open(gym_trial_t *self, bool both, json_t **about);
-/*  Of the env that `asked` describes. It waits: for as long as TT_ENV_START_S at most for each part of it. */
-void gym_trial_run(gym_trial_t *self, gym_verdict_t *out);
+/*  Of the env that `asked` describes. It waits: for as long as TT_ENV_START_S at most for each part of it. The "sources" of about, which is what it
+ *  says of itself, become those of the verdict, too: an env imports more when it is played. */
+void gym_trial_run(gym_trial_t *self, json_t *about, gym_verdict_t *out);
 void gym_trial_close(gym_trial_t *self);
 
 /*  Such a text as a worker is told it: {"kind": "copy", "room": BYTES}, and "", 0 where it says no. */

@@ -226,11 +226,24 @@ static tt_status_t s_is_late(gym_worker_t *self, int seconds, const char *settin
 
 /* ---- messages -------------------------------------------------------------------------------------------------------- */
 
+/*  true: it is elsewhere than it was when it was last looked at. */
+static bool s_has_moved(gym_worker_t *self)
+{
+    int32_t at[TT_COUNT(self->seen)] = {0};
+    if (self->progress) {
+        at[0] = self->progress->slot;
+        at[1] = self->progress->doing;
+        at[2] = self->progress->again;
+    }
+    const bool moved = memcmp(at, self->seen, sizeof at) != 0;
+    memcpy(self->seen, at, sizeof at);
+    return moved;
+}
+
 static void s_begin_wait(gym_worker_t *self)
 {
     self->since_ms = s_now_ms(self);
-    self->seen[0] = self->progress ? self->progress->slot : 0;
-    self->seen[1] = self->progress ? self->progress->doing : 0;
+    s_has_moved(self);
 }
 
 /*  To one that is gone nothing is sent: what it said before it ended may still lie in the socket, and whoever waits for its answer reads that,
@@ -399,13 +412,12 @@ static tt_status_t s_receive(gym_worker_t *self, json_t **out)
 /*  Each call of the env has its own time: whenever it has moved on, it begins anew. */
 static tt_status_t s_check_deadline(gym_worker_t *self, int64_t now_ms)
 {
-    const int32_t at[2] = {self->progress ? self->progress->slot : 0, self->progress ? self->progress->doing : 0};
-    const bool steps = at[1] == GYM_STEPPING;
-    const int limit_s = steps ? self->step_s : self->start_s;
-    if (memcmp(at, self->seen, sizeof at) != 0) {
-        memcpy(self->seen, at, sizeof at);
+    if (s_has_moved(self)) {
         self->since_ms = now_ms;
+        self->moves++;
     }
+    const bool steps = self->seen[1] == GYM_STEPPING;
+    const int limit_s = steps ? self->step_s : self->start_s;
     if (now_ms - self->since_ms < (int64_t)limit_s * 1000)
         return TT_OK;
     return s_is_late(self, limit_s, steps ? "TT_ENV_STEP_S" : "TT_ENV_START_S");
@@ -541,6 +553,18 @@ static tt_status_t s_rest(gym_worker_t *list, uint32_t count, int64_t until_ns)
     }
     TT_TRY(s_sleep(list, count));
     return gym_worker_ready(list, count) ? TT_OK : s_check_deadlines(list, count);
+}
+
+tt_status_t gym_worker_wait_a_moment(gym_worker_t *list, uint32_t count, uint32_t *which)
+{
+    gym_turn_look(list->turn.bell);
+    if (s_take(list, count, which))
+        return TT_OK;
+    const tt_status_t status = s_look(list, count, which, NULL);
+    if (status != TT_AGAIN)
+        return status;
+    TT_TRY(s_rest(list, count, 0));
+    return TT_AGAIN;
 }
 
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out)

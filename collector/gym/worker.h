@@ -44,7 +44,8 @@ typedef struct {
     int unsent;       /* why something could not be sent although it lives, an errno; 0 = all was */
     int64_t heard_ms; /* when all of a list were listened to, in the first one */
     int64_t since_ms; /* since when it has not moved                */
-    int32_t seen[2];  /* where it was then                          */
+    int32_t seen[3];  /* where it was then                          */
+    uint64_t moves;   /* how often it was elsewhere when it was waited for */
 } gym_worker_t;
 
 /*  python: the interpreter; package: the folder to run; memory: -1 = none. The rest of self is the caller's to fill in before.
@@ -64,6 +65,9 @@ void gym_worker_go(gym_worker_t *self, uint32_t half);
  *  TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;
  *  TT_UNAVAILABLE: it was killed, or this machine could not carry to it what was sent. */
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out);
+
+/*  The same of rounds, for a second at most: TT_AGAIN, nobody has answered. `moves` of those that get on may have grown. */
+tt_status_t gym_worker_wait_a_moment(gym_worker_t *list, uint32_t count, uint32_t *which);
 
 /*  Somebody in the list has been heard of who has not been looked at: gym_worker_wait need not wait. */
 bool gym_worker_ready(const gym_worker_t *list, uint32_t count);

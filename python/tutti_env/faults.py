@@ -48,7 +48,8 @@ def watch_signals():
 
 
 def one_line(text, most=500):
-    line = " ".join(str(text).split())
+    """Without what a message cannot carry, or a terminal would act on: a NUL, half a surrogate pair."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
     return line if len(line) <= most else line[:most] + "..."
 
 

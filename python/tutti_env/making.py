@@ -218,8 +218,10 @@ class Maker:
         return frames.wrap(self.gymnasium, env, _pip(_extra_of(self.spec) or "gymnasium[other]")) if shown else env
 
     def limit(self):
-        """Steps of an episode, None = it may go on for ever."""
-        return self.keywords.get("max_episode_steps", self.spec.max_episode_steps)
+        """Steps of an episode, None = it may go on for ever: so Gymnasium takes -1, and None as what is registered."""
+        given = self.keywords.get("max_episode_steps")
+        limit = self.spec.max_episode_steps if given is None else given
+        return limit if limit is not None and limit > 0 else None
 
     def _check_mask(self, env, spaces):
         """By the first process, before anybody plays."""

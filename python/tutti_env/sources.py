@@ -17,10 +17,15 @@ def _paths():
     return sorted(paths)
 
 
-def all_of():
-    """[[path, time of change in ns, bytes]]; None: too many, or one that is not a path to write down."""
-    out = []
+def all_of(known=()):
+    """[[path, time of change in ns, bytes]]; None: too many, or one that is not a path to write down. known: what has been listed before,
+    None as that; it stays as it was then, since it may have been read before it changed."""
+    if known is None:
+        return None
+    out, listed = list(known), {path for path, *_ in known}
     for path in _paths():
+        if path in listed:
+            continue
         try:
             path.encode()
             info = os.stat(path)

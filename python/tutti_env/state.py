@@ -177,8 +177,14 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is no data of an environment")
 
 
+def _name(value):
+    """Of a function, a method or a type: two that have the same are taken for the same one."""
+    return f"{getattr(value, '__module__', None)}.{getattr(value, '__qualname__', getattr(value, '__name__', ''))}"
+
+
 class Copy:
-    """Of one env. What is held stays; everything else that a layer has is replaced."""
+    """Of one env. What is held stays, and must be what the saved one holds; methods of the layers are found by their names. Everything
+    else that a layer has is replaced."""
 
     notes = False  # begun and step need not be called
 
@@ -204,26 +210,53 @@ class Copy:
                     held[number, name] = value
         return held, rest
 
+    def _sign(self, value):
+        """What is held, as data: (layer, name) of a layer's method, else a name; None: it has no state, and any will do."""
+        if not isinstance(value, _CODE):
+            return _name(type(value)) if _held(value) else None
+        for number, layer in enumerate(self.layers if isinstance(value, types.MethodType) else ()):
+            if value.__self__ is layer and getattr(type(layer), value.__name__, None) is value.__func__:
+                return number, value.__name__
+        return _name(value)
+
+    def _stays(self, held, signs):
+        """{(layer, attribute): what is held there after a load}. What has no state is made by some when it is first asked for."""
+        stays = {place: value for place, value in held.items() if self._sign(value) is None}
+        for (number, name), sign in signs.items():
+            layer, place = self.layers[number], (number, name)
+            here = self._sign(held[place]) if place in held else "nothing of the kind"
+            if isinstance(sign, tuple):
+                stays[place] = types.MethodType(getattr(type(self.layers[sign[0]]), sign[1]), self.layers[sign[0]])
+            elif sign not in (None, here):
+                raise ValueError(f"{name} of {type(layer).__name__} was {sign}, here it is {here}")
+            elif sign or name in vars(layer):
+                stays[place] = vars(layer)[name]
+        return stays
+
     def save(self):
         held, rest = self._look()
         states = {place: of[0](value) for place, value in held.items() if (of := _held(value))}
         file = io.BytesIO()
-        _Writer(file, self.layers, held).dump((rest, states))
+        writer = _Writer(file, self.layers, held)
+        writer.dump({place: self._sign(value) for place, value in held.items()})
+        writer.dump((rest, states))
         return file.getvalue()
 
-    def load(self, data):
+    def load(self, data, _note=None):
         held, _ = self._look()
         known = {**{(number, None): layer for number, layer in enumerate(self.layers)}, **held}
         try:
-            rest, states = _Reader(io.BytesIO(data), known, self.roots).load()
+            reader = _Reader(io.BytesIO(data), known, self.roots)
+            stays = self._stays(held, reader.load())
+            known.update(stays)
+            rest, states = reader.load()
             if len(rest) != len(self.layers):
                 raise ValueError(f"{len(rest)} layers, there are {len(self.layers)}")
             for place, state in states.items():
-                _held(held[place])[1](held[place], state)
+                _held(stays[place])[1](stays[place], state)
             for number, layer in enumerate(self.layers):
-                stays = {name: value for (at, name), value in held.items() if at == number}
                 vars(layer).clear()
-                vars(layer).update({**rest[number], **stays})
+                vars(layer).update({**rest[number], **{name: value for (at, name), value in stays.items() if at == number}})
         except Exception as error:
             raise Fault("INTERNAL", f"a saved state is none of this environment ({type(error).__name__}: {error})") from error
 
@@ -260,12 +293,14 @@ class Replay:
             at += size
         return spaces.reader(self.env.action_space, iter(rows))()
 
-    def load(self, data):
+    def load(self, data, note=lambda: None):
+        """note: called before each step that is made again."""
         seed, count = struct.unpack_from("<II", data.ljust(8, b"\0"))
         if len(data) != 8 + count * sum(self.sizes):
             raise Fault("INTERNAL", f"a saved state is none of this environment ({len(data)} bytes for {count} actions)")
         self.env.reset(seed=seed)
         for action in self._actions(data[8:], count) if count else ():
+            note()
             self.env.step(action)
         self.begun(seed)
         self.actions = [bytes(part) for part in np.frombuffer(data, np.uint8, -1, 8).reshape(count, -1)] if count else []

@@ -62,8 +62,10 @@ def _tell(message):
         data = data[os.write(SOCKET, data):]
 
 
-def _fail(fault):
-    """Say why, and end."""
+def _fail(error, fault):
+    """Say what was raised, as a fault, and end."""
+    if not isinstance(error, Fault):
+        traceback.print_exc()
     try:
         _tell({"error": fault.text, "status": fault.status})
     except OSError:
@@ -105,7 +107,7 @@ class Slots:
         self.lo = spec["lo"]
         self.layout = spec["layout"]
         self.memory = mmap.mmap(MEMORY, self.layout["size"])
-        self.now = memoryview(self.memory)[spec["progress"]:spec["progress"] + 8].cast("i")  # [slot, doing]
+        self.now = memoryview(self.memory)[spec["progress"]:spec["progress"] + 12].cast("i")  # gym_progress_t: [slot, doing, steps made again]
         self.turn = Turn(SOCKET, memoryview(self.memory), spec)
         self._close(len(self.slots))
         for slot in self.slots[len(self.envs):]:
@@ -132,7 +134,7 @@ class Slots:
         self._close(keep)
         stays = {name: getattr(self, name) for name in ("envs", "slots", "lo")}
         vars(self).clear()
-        vars(self).update(stays, now=[0, OPENING], turn=None)
+        vars(self).update(stays, now=[0, OPENING, 0], turn=None)
 
     def _column(self, name, dtype, shape=()):
         """An array of all slots."""
@@ -203,13 +205,18 @@ class Slots:
         size[:] = struct.pack("<I", len(data))
         room[:] = data.ljust(len(room), b"\0")
 
+    def _step_again(self):
+        """Of an env that is loaded: each has the time of a step."""
+        self.now[2] += 1
+        self.now[1] = STEPPING
+
     def _load(self, i):
-        self.now[0], self.now[1] = i, LOADING
+        self.now[0], self.now[1], self.now[2] = i, LOADING, 0
         size, room = self._state(i)
         length = struct.unpack("<I", size)[0]
         if length > len(room):
             raise Fault("INTERNAL", f"a saved state says that it has {length} bytes, of {len(room)}")
-        self.keepers[i].load(bytes(room[:length]))
+        self.keepers[i].load(bytes(room[:length]), self._step_again)
 
     def _put(self, i, value):
         self.now[0] = i
@@ -342,13 +349,21 @@ def _import_ours():
     sys.dont_write_bytecode = writes
 
 
+def _play(slots, half):
+    """Whatever an env raises is its own: of our socket the same may mean that nobody is there any more."""
+    try:
+        slots.play(half)
+    except BaseException as error:  # pylint: disable=broad-except
+        _fail(error, slots.fault(error))
+
+
 def _serve(slots, maker):
     """Until nobody is there any more."""
     try:
         while True:
             order = slots.turn.wait() if slots.turn else os.read(SOCKET, 1)
             if type(order) is int:
-                slots.play(order)
+                _play(slots, order)
                 slots.turn.answer(order)
             elif order == SHED:
                 slots.shed(_take()["keep"])
@@ -360,33 +375,38 @@ def _serve(slots, maker):
     except (BrokenPipeError, ConnectionResetError):
         return
     except BaseException as error:  # pylint: disable=broad-except
-        if not isinstance(error, Fault):
-            traceback.print_exc()
-        _fail(slots.fault(error))
+        _fail(error, slots.fault(error))
 
 
-def _try(maker, part, _env):
+def _try(maker, part, _env, read):
     """Trials of its state, a kind each time that one comes, while what was described (_env) stays open; the second
-    process is told what the first one said when it is ready for it."""
+    process is told what the first one said when it is ready for it. read: what has been read so far; an env imports more when it is played."""
+    def take():
+        nonlocal read
+        said = _take()
+        read = said.pop("sources")
+        return said
     while True:
         kind = _take()["kind"]
-        _tell(trial.save(maker, kind) if part == "save" else trial.load(maker, kind, _take))
+        answer = trial.save(maker, kind) if part == "save" else trial.load(maker, kind, take)
+        read = sources.all_of(read)
+        _tell({**answer, "sources": read})
 
 
 def _describe(maker):
     """Before it is asked to save: what is it, and what was that read from? It is not closed, which could hang: it ends with the process."""
     env = maker.make()
-    _tell({**maker.describe(env), "sources": sources.all_of()})
-    return env
+    about = maker.describe(env)
+    read = sources.all_of()
+    _tell({**about, "sources": read})
+    return env, read
 
 
 def _open(slots, spec, maker):
     try:
         about = slots.open(spec, maker)
     except BaseException as error:  # pylint: disable=broad-except
-        if not isinstance(error, Fault):
-            traceback.print_exc()
-        _fail(raised("opening it", error))
+        _fail(error, raised("opening it", error))
     _tell(about)
     if not gc.get_freeze_count():  # these are the first, or some are gone
         gc.collect()
@@ -404,13 +424,11 @@ def main():
         spec = _take()
         maker = Maker(spec)
         _import_ours()
-        env = _describe(maker) if spec.get("part") == "save" else None
+        env, read = _describe(maker) if spec.get("part") == "save" else (None, ())
         if "part" in spec:
-            _try(maker, spec["part"], env)
+            _try(maker, spec["part"], env, read)
     except BaseException as error:  # pylint: disable=broad-except
-        if not isinstance(error, Fault):
-            traceback.print_exc()
-        _fail(raised("opening it", error))
+        _fail(error, raised("opening it", error))
     slots = Slots()
     _open(slots, spec, maker)
     _serve(slots, maker)

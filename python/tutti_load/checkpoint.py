@@ -22,8 +22,11 @@ def find(path, best=False):
         return os.path.join(folder, "best.safetensors")
     final = os.path.join(folder, "final.safetensors")
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    numbered = sorted((name for name in names if re.fullmatch(r"\d+\.safetensors", name)), key=lambda name: int(name.split(".")[0]))
-    return final if os.path.exists(final) or not numbered else os.path.join(folder, numbered[-1])
+    newest = max((int(name.split(".")[0]) for name in names if re.fullmatch(r"\d{8,}\.safetensors", name)), default=None)
+    # a run that is resumed has the final one of its life before until its end
+    if newest is None or (os.path.exists(final) and int(Checkpoint(final).metadata["update"]) >= newest):
+        return final
+    return os.path.join(folder, f"{newest:08d}.safetensors")
 
 
 class Checkpoint:

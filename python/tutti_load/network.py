@@ -42,6 +42,14 @@ def _atoms(low, high, count):
     return torch.linspace(float(low), float(high), int(count)) if int(count) else None
 
 
+_WIDER = {"uint16": "int32", "uint32": "int64"}  # NumPy's that PyTorch does not have, or in part: as training has them
+
+
+def _tensor(value, device):
+    wider = _WIDER.get(str(getattr(value, "dtype", None)))
+    return torch.as_tensor(value.astype(wider) if wider else value, device=device)
+
+
 class _Moment:
     """A step. parts: of the observation, by their keys; one: it was without a batch; given: what recurrent towers give, by who reads it;
     state: for the next step."""
@@ -119,7 +127,7 @@ class Policy(torch.nn.Module):
     def _batch(self, observation):
         """Leaves as [rows][shape] each, and whether it was one without a batch."""
         device = next(self.parameters()).device
-        values = [torch.as_tensor(spaces.pick(observation, leaf.path), device=device) for leaf in self._observed]
+        values = [_tensor(spaces.pick(observation, leaf.path), device) for leaf in self._observed]
         one = values[0].dim() == len(self._observed[0].shape)
         values = [value.unsqueeze(0) for value in values] if one else values
         for leaf, value in zip(self._observed, values):

@@ -36,6 +36,7 @@ ENVS = [("CartPole-v1", [], [], "copy replay"),
         ("FrozenLake-v1", [], [], "copy replay"),
         ("Taxi-v4", [], [], "copy replay"),
         ("tt_gym_envs:TTZoo-v0", [], [], "copy"),
+        ("tt_gym_envs:TTPhases-v0", [], [], "copy"),
         ("tt_gym_envs:TTForgets-v0", [], [], ""),
         ("tt_gym_envs:Bad-raise-step-v0", [], [], "")]
 
@@ -73,6 +74,14 @@ def refused(copy, data, what):
     raise AssertionError(f"{what} was loaded")
 
 
+NO_SIGNS = pickle.dumps({})
+
+
+def of(rest):
+    """A state that says so of what its layers have besides what is held, of which it says nothing."""
+    return NO_SIGNS + pickle.dumps((rest, {}))
+
+
 class Calls:
     def __init__(self, function, *args):
         self.function, self.args = function, args
@@ -92,13 +101,17 @@ def check_calls():
     for call in (Calls(os.system, f"touch {there}"), Calls(eval, "1"), Calls(getattr, copy, "save"), Calls(open, there, "w"),
                  Calls(np.load, there), Calls(gymnasium.make, "CartPole-v1"), Calls(gymnasium.register, "X-v0"),
                  Calls(subprocess.Popen, "true")):
-        refused(copy, pickle.dumps(([{}, {}, {"x": call}], {})), call.function)
+        refused(copy, of([{}, {}, {"x": call}]), call.function)
+        refused(copy, pickle.dumps({(0, "x"): call}) + of([{}, {}, {}])[len(NO_SIGNS):], call.function)
     for kind, name in ((AutoresetMode, "mro"), (AutoresetMode, "__init__"), (gymnasium.Env, "step"), (gymnasium.Env, "metadata")):
-        refused(copy, pickle.dumps(([{}, {}, {"x": Calls(getattr, kind, name)}], {})), f"{name} of {kind}")
+        refused(copy, of([{}, {}, {"x": Calls(getattr, kind, name)}]), f"{name} of {kind}")
     for size in (0, 1, len(good) // 2, len(good) - 1):
         refused(copy, good[:size], f"{size} of {len(good)} bytes")
-    refused(copy, pickle.dumps(([{}], {})), "one layer of three")
+    refused(copy, of([{}]), "one layer of three")
     refused(copy, pickle.dumps(7), "a number")
+    refused(copy, of(7), "a number in the place of all")
+    for sign in ((3, "step"), (0, "nothing"), (0, "spec"), (0, 7), "os.system"):
+        refused(copy, pickle.dumps({(2, "x"): sign}) + of([{}, {}, {}])[len(NO_SIGNS):], f"what is held is {sign}")
     assert not os.path.exists(there)
     copy.load(good)  # none of them has touched it
     assert env.step(0)[0].shape == (4,)
@@ -107,11 +120,49 @@ def check_calls():
     print("ok      what a state may not do", flush=True)
 
 
+def phases():
+    env = gymnasium.make("tt_gym_envs:TTPhases-v0", disable_env_checker=True)
+    env.reset(seed=1)
+    return env, env.unwrapped, state.Copy(env, None)
+
+
+def check_methods():
+    """Who has gone on to another method goes on with it elsewhere; other code is what it was, or the state is refused."""
+    (env, one, copy), (other, two, over) = phases(), phases()
+    for _ in range(210):
+        env.step(0)
+    assert env.spec and two.phase == two.out and one.phase == one.back
+    data = copy.save()
+    for otherwise in (lambda: None, lambda: setattr(two, "phase", None), lambda: delattr(two, "phase")):
+        otherwise()
+        over.load(data)
+        assert two.phase == two.back and two.phase.__self__ is two and two.phase is not one.phase, two.phase
+    assert [other.step(0)[0] for _ in range(5)] == [env.step(0)[0] for _ in range(5)] and two.x == one.x
+    two.kind, two.call = dict, abs
+    refused(over, data, "another function than the one that is called here")
+    two.call = None
+    refused(over, data, "a function where there is none")
+    one.call = None
+    over.load(copy.save())
+    assert two.call is None and two.kind is None, "what the saved one has not is not held"
+    print("ok      methods and functions that an environment holds", flush=True)
+
+
+def check_limits():
+    """-1 is no limit, None the registered one."""
+    for text, wanted in (("-1", None), ("null", 1000), ("7", 7)):
+        args = [["max_episode_steps", text]]
+        assert maker("LunarLander-v3", args).limit() == wanted, text
+    assert maker("LunarLander-v3").limit() == 1000 and maker("tt_gym_envs:TTZoo-v0").limit() is None
+    assert "why" in trial.save(maker("LunarLander-v3", [["max_episode_steps", "-1"]]), "replay")
+    print("ok      limits of episodes", flush=True)
+
+
 def check_members():
     """Python 3.11.2 says of a member of an enumeration that it is got from it by its name."""
     copy = state.Copy(gymnasium.make("CartPole-v1", disable_env_checker=True), None)
     rest = [{}, {}, {"mode": Calls(getattr, AutoresetMode, "SAME_STEP")}]
-    copy.load(pickle.dumps((rest, {})))
+    copy.load(of(rest))
     assert copy.layers[-1].mode is AutoresetMode.SAME_STEP, copy.layers[-1].mode
     print("ok      members of enumerations", flush=True)
 
@@ -125,6 +176,8 @@ def main():
         os._exit(0)
     check_calls()
     check_members()
+    check_methods()
+    check_limits()
     for env in ENVS:
         check_env(env)
 

@@ -19,6 +19,9 @@ typedef struct {
     uint32_t *under; /* shares that are under way, in the order of their sending */
     uint32_t sent;   /* how many                                                 */
     uint32_t named;  /* rows of the one that comes that recv has named           */
+    uint8_t *loads;  /* whose states are to be loaded                            */
+    uint64_t loaded; /* how many were                                            */
+    char (*kept)[12];
     void *obs[2], *final[2], *action[1];
 } flock_t;
 
@@ -58,6 +61,8 @@ static bool herd_open(void **self, const tt_env_open_t *how, tt_env_rows_t *rows
     herd.from = how->from;
     h->count = n;
     h->todo = tt_new0(n);
+    h->loads = tt_new0(n);
+    h->kept = tt_array0(n, sizeof *h->kept);
     h->terminated = tt_new0(n);
     h->truncated = tt_new0(n);
     h->begun = tt_new0(n);
@@ -85,6 +90,7 @@ static bool herd_open(void **self, const tt_env_open_t *how, tt_env_rows_t *rows
         rows->begun = h->begun;
         rows->final = h->final;
     }
+    rows->loads_later = herd.later;
     if (herd.forgets)
         rows->reward = NULL;
     s_share_out(h, rows);
@@ -97,7 +103,7 @@ static void herd_close(void *self)
 {
     flock_t *h = self;
     void *all[] = {h->todo, h->terminated, h->truncated, h->begun, h->bytes, h->last_bytes, h->seed, h->of, h->told,
-        h->steps, h->last_steps, h->reward, h->share_end, h->under, h};
+        h->steps, h->last_steps, h->reward, h->share_end, h->under, h->loads, h->kept, h};
     for (size_t i = 0; i < TT_COUNT(all); i++)
         free(all[i]);
     herd.closed++;
@@ -209,9 +215,8 @@ static bool herd_save(void *self, uint32_t slot, void *bytes, tt_env_why_t *why)
     return true;
 }
 
-static bool herd_load(void *self, uint32_t slot, const void *bytes, tt_env_why_t *why)
+static bool s_load(flock_t *h, uint32_t slot, const void *bytes, tt_env_why_t *why)
 {
-    flock_t *h = self;
     double steps;
     memcpy(&steps, (const char *)bytes + 4, 8);
     if (!(steps >= 0 && steps < 3))
@@ -219,6 +224,35 @@ static bool herd_load(void *self, uint32_t slot, const void *bytes, tt_env_why_t
     memcpy(&h->of[slot], bytes, 4);
     h->steps[slot] = steps;
     memcpy(h->bytes + 2 * slot, bytes, 2);
+    return true;
+}
+
+static bool herd_load(void *self, uint32_t slot, const void *bytes, tt_env_why_t *why)
+{
+    flock_t *h = self;
+    if (!herd.later)
+        return s_load(h, slot, bytes, why);
+    memcpy(h->kept[slot], bytes, sizeof h->kept[slot]);
+    h->loads[slot] = 1;
+    return true;
+}
+
+static bool herd_loaded(void *self, bool *all, uint64_t *moves, tt_env_why_t *why)
+{
+    flock_t *h = self;
+    uint32_t slot = h->count;
+    if (herd.fail_loaded)
+        return s_say(why, herd.fail_loaded);
+    while (slot > 0 && !h->loads[slot - 1])
+        slot--;
+    if (slot > 0) {
+        h->loads[slot - 1] = 0;
+        h->loaded++;
+        if (!s_load(h, slot - 1, h->kept[slot - 1], why))
+            return false;
+    }
+    *moves = h->loaded;
+    *all = slot == 0;
     return true;
 }
 
@@ -243,4 +277,5 @@ const tt_env_batch_ops_t herd_ops = {
     .load = herd_load,
     .send_share = herd_send_share,
     .ready = herd_ready,
+    .loaded = herd_loaded,
 };

@@ -15,9 +15,10 @@ typedef struct {
         swaps; /* of the shares that are under way, the one that was sent last comes first, so that it gets ahead of all others */
     bool ready;    /* whatever is under way is there                              */
     uint32_t wide; /* slots of each share but the last one, where there are more than that; 0: there are no shares */
+    bool later;    /* states are loaded one at a time, the last one first          */
     uint32_t sends, opened, closed;
     uint32_t apart; /* times that a share was sent while others were under way     */
-    const char *fail_open, *fail_recv;
+    const char *fail_open, *fail_recv, *fail_loaded;
     bool lost, beyond, early, forgets, across;
     const void *newest, *from; /* the handle that was opened last, and what it might draw upon */
 } herd_t;

@@ -5,6 +5,7 @@
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include "tests/collector/herd.h"
+#include "tests/collector/load.h"
 #include "tests/collector/range.h"
 
 enum { N = 5 };
@@ -288,7 +289,7 @@ static void test_states_move(void **state)
     for (int t = 0; t < 4; t++)
         assert_ok(step(&whole, 0, t, &io));
     assert_ok(tt_vec_save(whole.vec, 3, bytes));
-    assert_ok(tt_vec_load(one.vec, 0, bytes));
+    assert_ok(vec_load(one.vec, 0, bytes));
     for (int t = 4; t < 20; t++) {
         assert_memory_equal(SEEN_SEED(&whole, 3), SEEN_SEED(&one, 0), 2);
         assert_true(SEEN_STEPS(&whole, 3) == SEEN_STEPS(&one, 0));
@@ -300,7 +301,46 @@ static void test_states_move(void **state)
     }
     const double far = 7;
     memcpy(bytes + tt_vec_save_size(&herd_ops.env, 1) - 8, &far, 8);
-    assert_err(tt_vec_load(one.vec, 0, bytes), TT_DATA, "load refused a saved state: steps out of range");
+    assert_err(vec_load(one.vec, 0, bytes), TT_DATA, "load refused a saved state: steps out of range");
+}
+
+/*  All states are named first, and then waited for together; play goes on when all envs are there. */
+static void test_states_are_loaded_together(void **state)
+{
+    (void)state;
+    herd.begins = herd.later = true;
+    char bytes[2][256];
+    RANGE whole = range_open(&herd_ops.env, 4, 0, N);
+    RANGE two = range_open(&herd_ops.env, 4, 2, 2);
+    io_t io = {0}, part = {0};
+    for (int t = 0; t < 4; t++)
+        assert_ok(step(&whole, 0, t, &io));
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_ok(tt_vec_save(whole.vec, 2 + i, bytes[i]));
+        assert_ok(tt_vec_begin_load(two.vec, i, bytes[i]));
+    }
+    bool all = false;
+    uint64_t moves;
+    for (uint64_t calls = 1; !all; calls++) {
+        assert_ok(tt_vec_loaded(two.vec, &all, &moves));
+        assert_int_equal(moves, all ? 2 : calls);
+    }
+    for (int t = 4; t < 20; t++) {
+        assert_ok(step(&whole, 0, t, &io));
+        memcpy(part.action, io.action + 2, 2 * sizeof *part.action);
+        assert_ok(range_step(&two, part.action, part.reward, part.terminated, part.truncated));
+        assert_memory_equal(SEEN_SEED(&whole, 2), SEEN_SEED(&two, 0), 4);
+        assert_memory_equal(part.reward, io.reward + 2, sizeof(float) * 2);
+    }
+    herd.fail_loaded = "step of env 3 did not come back";
+    assert_ok(tt_vec_begin_load(two.vec, 1, bytes[1]));
+    assert_err(tt_vec_loaded(two.vec, &all, &moves), TT_INTERNAL, "env Herd-v0: step of env 3 did not come back");
+    herd.lost = true;
+    assert_err(vec_load(two.vec, 1, bytes[1]), TT_UNAVAILABLE, "env Herd-v0: step of env 3 did not come back");
+    tt_env_batch_ops_t ops = herd_ops;
+    ops.loaded = NULL;
+    RANGE without = {0};
+    assert_err(range_try(&without, &ops.env, NULL, (tt_vec_cfg_t){.count = 1}), TT_INTERNAL, "its table has no loaded");
 }
 
 /*  A range after another one: the env is shown what it may draw upon, while that is still there; no episode is begun, and states go on. */
@@ -323,7 +363,7 @@ static void test_a_range_after_another(void **state)
     assert_int_equal(herd.closed, 0);
     assert_int_equal(herd.sends, sends);
     for (uint32_t i = 0; i < 2; i++)
-        assert_ok(tt_vec_load(next.vec, i, bytes[i]));
+        assert_ok(vec_load(next.vec, i, bytes[i]));
     for (int t = 4; t < 20; t++) { /* the herd has nothing to give away, so that both go on */
         assert_ok(step(&whole, 0, t, &io));
         memcpy(two.action, io.action + 2, 2 * sizeof *two.action);
@@ -349,7 +389,7 @@ static void test_a_state_that_is_none(void **state)
         assert_ok(step(&whole, 0, t, &io));
     assert_ok(tt_vec_save(whole.vec, 3, bytes));
     memset(bytes + tt_vec_save_size(&herd_ops.env, 1) - herd_ops.env.save_size, 0, herd_ops.env.save_size);
-    assert_ok(tt_vec_load(one.vec, 0, bytes));
+    assert_ok(vec_load(one.vec, 0, bytes));
     const uint32_t seed = s_drawn(4, 3, 5);
     assert_memory_equal(SEEN_SEED(&one, 0), &seed, 2);
     assert_int_equal(tt_vec_clock(one.vec, 0), 5);
@@ -413,6 +453,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_shares_must_be, setup),
         cmocka_unit_test_setup(test_a_limit_of_the_table, setup),
         cmocka_unit_test_setup(test_states_move, setup),
+        cmocka_unit_test_setup(test_states_are_loaded_together, setup),
         cmocka_unit_test_setup(test_a_range_after_another, setup),
         cmocka_unit_test_setup(test_a_state_that_is_none, setup),
         cmocka_unit_test_setup(test_what_fails, setup),

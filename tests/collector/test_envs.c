@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "collector/registry.h"
+#include "tests/collector/load.h"
 #include "tests/collector/range.h"
 
 /*  --- spaces, limits, thresholds --- */
@@ -173,7 +174,7 @@ static void test_acrobot_refuses_angles_out_of_reach(void **state)
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
         tt_vec_save(range.vec, 0, bytes);
         memcpy(bytes + tt_vec_save_size(ops, 1) - 4 * sizeof(double), &bad[i], sizeof(double));
-        assert_int_equal(tt_vec_load(range.vec, 0, bytes), TT_DATA);
+        assert_int_equal(vec_load(range.vec, 0, bytes), TT_DATA);
     }
 }
 
@@ -202,7 +203,7 @@ static void test_an_argument_changes_the_env(void **state)
     assert_true(range_obs(&earth)[2] != range_obs(&moon)[2]);
     char bytes[256]; /* a state of the one is none of the other */
     tt_vec_save(earth.vec, 0, bytes);
-    assert_int_equal(tt_vec_load(moon.vec, 0, bytes), TT_DATA);
+    assert_int_equal(vec_load(moon.vec, 0, bytes), TT_DATA);
 }
 
 static void test_a_wrong_argument_is_named(void **state)

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "collector/registry.h"
+#include "tests/collector/load.h"
 #include "tests/collector/range.h"
 
 static const tt_env_ops_t *find(const char *name)
@@ -40,7 +41,7 @@ static void test_the_example_runs(void **state)
     }
     assert_true(ended > 0 && cut > 0);
     tt_vec_save(range.vec, 1, bytes);
-    assert_ok(tt_vec_load(moved.vec, 0, bytes));
+    assert_ok(vec_load(moved.vec, 0, bytes));
     for (int t = 0; t < 300; t++) { /* gusts and all */
         assert_ok(range_step(&range, rudder, reward, terminated, truncated));
         assert_ok(range_step(&moved, rudder + 1, reward, terminated, truncated));
@@ -139,14 +140,14 @@ static void test_what_init_made_is_saved_by_its_own_save(void **state)
     for (int t = 0; t < 7; t++)
         assert_ok(range_step(&a, action, reward, terminated, truncated));
     tt_vec_save(a.vec, 0, bytes);
-    assert_ok(tt_vec_load(b.vec, 0, bytes));
+    assert_ok(vec_load(b.vec, 0, bytes));
     for (int t = 0; t < 7; t++) {
         assert_ok(range_step(&a, action, reward, terminated, truncated));
         assert_ok(range_step(&b, action, reward, terminated, truncated));
         assert_memory_equal(range_obs(&a), range_obs(&b), sizeof(float));
     }
     memcpy(bytes + tt_vec_save_size(ops, 1) - sizeof(float), &(float){NAN}, sizeof(float));
-    assert_int_equal(tt_vec_load(b.vec, 0, bytes), TT_DATA); /* its own load refuses */
+    assert_int_equal(vec_load(b.vec, 0, bytes), TT_DATA); /* its own load refuses */
     assert_non_null(strstr(tt_err_text(), "Bad-v0: load refused"));
     assert_int_equal(tt_vec_save_size(find("bad_nan_in_step"), 1), 0); /* init without save: cannot be moved */
 }

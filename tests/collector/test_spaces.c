@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/rl/policy.h"
+#include "tests/collector/load.h"
 #include "tests/collector/range.h"
 #include "tests/collector/zoo.h"
 
@@ -193,7 +194,7 @@ static void test_a_moved_range_goes_on_with_the_same_bits(void **state)
     }
     for (uint32_t i = 0; i < M; i++) {
         tt_vec_save(whole.vec, LO + i, bytes + 1); /* at an odd address */
-        assert_ok(tt_vec_load(moved.vec, i, bytes + 1));
+        assert_ok(vec_load(moved.vec, i, bytes + 1));
     }
     uint32_t ends = 0;
     for (int t = 0; t < AFTER; t++) {
@@ -239,14 +240,14 @@ static void test_damaged_states_are_refused(void **state)
         bytes[bad[i].at] ^= bad[i].byte;
         if (bad[i].at == NEAR + 3)
             memcpy(bytes + NEAR, &(float){NAN}, sizeof(float));
-        assert_int_equal(tt_vec_load(range.vec, 0, bytes), TT_DATA);
+        assert_int_equal(vec_load(range.vec, 0, bytes), TT_DATA);
     }
     memcpy(bytes, good, size);
     memset(bytes + MASK + 12, 0, 3); /* nothing allowed */
-    assert_int_equal(tt_vec_load(range.vec, 0, bytes), TT_DATA);
+    assert_int_equal(vec_load(range.vec, 0, bytes), TT_DATA);
     tt_vec_save(range.vec, 0, after);
     assert_memory_equal(good, after, size);
-    assert_ok(tt_vec_load(range.vec, 0, good));
+    assert_ok(vec_load(range.vec, 0, good));
     free(good);
     free(bytes);
     free(after);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "collector/registry.h"
+#include "tests/collector/load.h"
 #include "tests/collector/range.h"
 
 /*  A toy whose every number can be told by hand: the state counts up by one a step; the action is added to the reward.
@@ -316,7 +317,7 @@ static void check_move(const tt_env_ops_t *ops)
     }
     for (uint32_t i = 0; i < M; i++) {
         tt_vec_save(whole.vec, LO + i, bytes + 1);
-        assert_ok(tt_vec_load(moved.vec, i, bytes + 1));
+        assert_ok(vec_load(moved.vec, i, bytes + 1));
         assert_int_equal(tt_vec_clock(moved.vec, i), BEFORE);
     }
     for (uint32_t t = BEFORE; t < BEFORE + AFTER; t++) {
@@ -358,14 +359,14 @@ static void test_foreign_and_damaged_states_are_refused(void **state)
         bad[at[k]] ^= 0xff;
         if (at[k] == 35)
             memcpy(bad + 32, &(uint32_t){0x7fc00000}, 4);
-        assert_int_equal(tt_vec_load(range.vec, 0, bad), TT_DATA);
+        assert_int_equal(vec_load(range.vec, 0, bad), TT_DATA);
         assert_non_null(strstr(tt_err_text(), "Toy-v0"));
     }
-    assert_ok(tt_vec_load(range.vec, 0, good));
+    assert_ok(vec_load(range.vec, 0, good));
     tt_env_ops_t other = s_toy;
     other.id = "Toy-v1";
     RANGE second = range_open(&other, 1, 0, 1);
-    assert_int_equal(tt_vec_load(second.vec, 0, good), TT_DATA);
+    assert_int_equal(vec_load(second.vec, 0, good), TT_DATA);
 }
 
 /*  A state as it was saved before there were columns: the elements of the observation stand where now its columns' hash does. */
@@ -383,9 +384,9 @@ static void test_states_of_the_first_form_are_taken(void **state)
     assert_memory_equal(bytes, "TTE2", 4);
     bytes[MAGIC_AT] = '1';
     memcpy(bytes + COLUMNS_AT, &(uint32_t){3}, 4);
-    assert_int_equal(tt_vec_load(b.vec, 0, bytes), TT_DATA);
+    assert_int_equal(vec_load(b.vec, 0, bytes), TT_DATA);
     memcpy(bytes + COLUMNS_AT, &(uint32_t){2}, 4);
-    assert_ok(tt_vec_load(b.vec, 0, bytes));
+    assert_ok(vec_load(b.vec, 0, bytes));
     tt_vec_save(a.vec, 0, bytes);
     tt_vec_save(b.vec, 0, after);
     assert_memory_equal(bytes, after, tt_vec_save_size(&s_toy, 1));

@@ -162,7 +162,7 @@ static void test_a_message_to_nobody(void **state)
 typedef struct {
     gym_doing_t doing;
     int after_s;
-    int32_t slot;
+    int32_t slot, again;
     const char *script, *words;
 } late_t;
 
@@ -171,11 +171,13 @@ static void test_who_is_late(void **state)
 {
     (void)state;
     static const late_t cases[] = {
-        {GYM_STEPPING, 30, 0, "read nothing <&3\n", "step of env 7 did not come back within 30 s (TT_ENV_STEP_S)"},
-        {GYM_STEPPING, 29, 0, "sleep 2\nexit 3\n", "step of env 7 ended the process with code 3"},
-        {GYM_STEPPING, 30, 1, "sleep 2\nexit 3\n", "step of env 8 ended the process with code 3"},
-        {GYM_BEGINNING, 30, 0, "sleep 2\nexit 3\n", "reset of env 7 ended the process with code 3"},
-        {GYM_BEGINNING, 60, 0, "read nothing <&3\n", "reset of env 7 did not come back within 60 s (TT_ENV_START_S)"},
+        {GYM_STEPPING, 30, 0, 0, "read nothing <&3\n", "step of env 7 did not come back within 30 s (TT_ENV_STEP_S)"},
+        {GYM_STEPPING, 29, 0, 0, "sleep 2\nexit 3\n", "step of env 7 ended the process with code 3"},
+        {GYM_STEPPING, 30, 1, 0, "sleep 2\nexit 3\n", "step of env 8 ended the process with code 3"},
+        {GYM_STEPPING, 30, 0, 1, "sleep 2\nexit 3\n", "step of env 7 ended the process with code 3"},
+        {GYM_BEGINNING, 30, 0, 0, "sleep 2\nexit 3\n", "reset of env 7 ended the process with code 3"},
+        {GYM_BEGINNING, 60, 0, 0, "read nothing <&3\n",
+            "reset of env 7 did not come back within 60 s (TT_ENV_START_S)"},
     };
     for (size_t i = 0; i < TT_COUNT(cases); i++) {
         stage_t self;
@@ -189,11 +191,34 @@ static void test_who_is_late(void **state)
         gym_worker_go(&self.worker, 0);
         tt_clock_turn(&clock, cases[i].after_s * INT64_C(1000000000));
         progress.slot = cases[i].slot;
+        progress.again = cases[i].again;
         assert_int_equal(s_wait(&self), TT_INTERNAL);
         if (!strstr(tt_err_text(), cases[i].words))
             fail_msg("'%s' instead of '%s'", tt_err_text(), cases[i].words);
         s_close(&self);
     }
+}
+
+/*  Who has waited long enough for once comes back with nothing, and sees whether it got on. */
+static void test_waiting_for_a_moment(void **state)
+{
+    (void)state;
+    stage_t self;
+    uint32_t which = 0;
+    gym_progress_t progress = {.doing = GYM_LOADING};
+    s_open(&self, "read nothing <&3\n");
+    self.worker.progress = &progress;
+    gym_worker_go(&self.worker, 0);
+    for (uint64_t moves = 0; moves < 2; moves++) {
+        assert_int_equal(gym_worker_wait_a_moment(&self.worker, 1, &which), TT_AGAIN);
+        assert_int_equal(self.worker.moves, moves);
+        progress.again++;
+    }
+    self.post.done[0] = 1;
+    assert_ok(gym_worker_wait_a_moment(&self.worker, 1, &which));
+    assert_int_equal(which, 0);
+    assert_int_equal(self.worker.turn.came, 0);
+    s_close(&self);
 }
 
 /*  Those that have no slots are there for a minute, those that play for ever. */
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_sent),
         cmocka_unit_test(test_a_message_to_nobody),
         cmocka_unit_test(test_who_is_late),
+        cmocka_unit_test(test_waiting_for_a_moment),
         cmocka_unit_test(test_who_waits_for_another_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

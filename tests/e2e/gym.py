@@ -47,6 +47,9 @@ BAD = [
     ("raise-init", 70, "making it raised ZeroDivisionError: integer division or modulo by zero"),
     ("raise-reset", 70, "raised ZeroDivisionError"),
     ("raise-step", 70, "tt_gym_envs.py:"),
+    ("brokenpipe-step", 70, "step of env 0 raised BrokenPipeError: [Errno 32] of its own ("),
+    ("connreset-reset", 70, "reset of env 0 raised ConnectionResetError: of its own ("),
+    ("nul-step", 70, "step of env 0 raised ValueError: a b [31mc ("),
     ("exit-init", 70, "making it ended the process with code 3"),
     ("exit-step", 70, "of env 0 ended the process with code 3"),
     ("sysexit-step", 70, "of env 0 called sys.exit(enough)"),
@@ -61,7 +64,7 @@ BAD = [
     ("integers-init", 65, "a box of int32 as an action is not supported"),
     ("fork-step", 0, ""), ("fork-init", 0, ""), ("interrupt-step", 0, ""), ("print-step", 0, ""), ("hang-close", 0, ""),
 ]
-ONE_OF_EACH = ("nan-step", "shape-step", "raise-init", "exit-step", "segv-step", "hang-reset", "kill-step", "text-init", "fork-step", "print-step")
+ONE_OF_EACH = ("nan-step", "brokenpipe-step", "shape-step", "raise-init", "exit-step", "segv-step", "hang-reset", "kill-step", "text-init", "fork-step", "print-step")
 if SANITIZED:  # what differs among the others is Python's
     BAD = [bad for bad in BAD if bad[0] in ONE_OF_EACH]
 LIMITS = {"TT_ENV_START_S": "15", "TT_ENV_STEP_S": "2"}  # of those that hang: the others have all the time they need
@@ -464,6 +467,23 @@ def test_scaled_live(world):
         s_scaled(world, env)
 
 
+def test_actions_that_are_made_again_slowly(world):
+    """All of them take longer than net.stall_s: who resumes the run says what it does and gets on, hears that it is to end, and comes through."""
+    config = world.config(JOB.replace("gym:CartPole-v1", "{id: 'gym:tt_gym_envs:TTSlow-v0', args: {pause: 0.015}, workers: 1}"))
+    process, run_dir = world.start_run(config, ENDLESS, "checkpoint.every_s=0.5", seed=5)
+    world.await_steps(run_dir, 6 * 160, process)  # fifteen seconds of one worker
+    wait_for(lambda: newest_update(run_dir) >= 5, "a snapshot", 30)
+    world.kill_all(process)
+    process = world.start("resume", run_dir, "--output", "json", "--set", "net.stall_s=10")
+    wait_for(lambda: "loading states of envs 0..5" in json.dumps(world.status(run_dir) or {}), "a collector that loads")
+    world.stop(process, run_dir)
+    with open(os.path.join(run_dir, "logs", "collector-0.log"), encoding="utf-8") as log:
+        check("leaving after 0 env steps" in log.read(), "it has not left of itself while states were loaded")
+    end = (newest_update(run_dir) + 2) * BATCH
+    equal(world.resume(run_dir, "net.stall_s=10", f"stop.env_steps={end}")["env_steps"], end, "env steps")
+    world.await_empty()
+
+
 def test_a_new_collector_warms_up(world):
     """While it makes its environments the run goes on without it, also when it dies at that."""
     gate = world.file("gate", "")
@@ -643,6 +663,6 @@ def test_learns(world):
 
 main(test_what_an_env_must_not_do, test_where_it_stood, test_either_env_of_a_worker, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_simulators_that_it_leaves, test_few_files, test_a_slow_beginning, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
-     test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_a_new_collector_warms_up, test_killed_in_a_move,
+     test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_actions_that_are_made_again_slowly, test_a_new_collector_warms_up, test_killed_in_a_move,
      test_what_does_not_close, test_workers_without_envs, test_a_simulator_ends_with_its_worker, test_another_interpreter_where_nothing_is_saved,
      test_interrupted, test_evaluated, test_a_loud_env, test_learns)

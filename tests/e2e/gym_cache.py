@@ -108,6 +108,22 @@ def test_what_has_changed(world):
     kept.check("another interpreter", BOTH)
 
 
+def test_what_is_imported_late(world):
+    """In the first reset, after it was described: whether a state can be saved hangs on that, too."""
+    kept = Kept(world)
+    world.file("modules/tt_kept.py", MODULE.replace("super().reset(seed=seed)", "super().reset(seed=seed)\n        import tt_kept_late as late\n"
+                                                    "        self.beside = late.beside()"))
+    old(kept.module)
+    late = world.file("modules/tt_kept_late.py", "def beside():\n    return 1\n")
+    old(late)
+    check(kept.check("the first time", BOTH)[2].startswith("copy "), "it cannot be copied")
+    kept.check("it is kept", 0)
+    world.file("modules/tt_kept_late.py", "def beside():\n    return (i for i in ())  # nobody can copy that\n")
+    os.utime(late, (LONG_AGO + 1, LONG_AGO + 1))
+    check(kept.check("what is imported late has changed", BOTH)[2].startswith("replay "), "saved as before")
+    kept.check("that is kept", 0)
+
+
 def test_what_is_damaged(world):
     """As if there were nothing, and it is written anew."""
     kept = Kept(world)
@@ -166,5 +182,5 @@ def test_what_no_file_of_python_says(world):
     world.await_empty()
 
 
-main(test_asked_once, test_what_has_changed, test_what_is_damaged, test_what_is_not_ours, test_so_many_and_no_more,
+main(test_asked_once, test_what_has_changed, test_what_is_imported_late, test_what_is_damaged, test_what_is_not_ours, test_so_many_and_no_more,
      test_what_no_file_of_python_says)

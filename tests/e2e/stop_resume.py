@@ -74,6 +74,29 @@ def test_resume_after_kill(world):
     equal(resumed["env_steps"], still["env_steps"], "steps")
 
 
+def s_version(world, run_dir):
+    """Of the policy that an evaluation plays with; and what was said of it."""
+    done = world.tutti("eval", run_dir, "-n", 1)
+    equal(done.returncode, 0, f"eval: {done.stderr}")
+    said = done.stdout + done.stderr
+    return int(re.search(r"\.safetensors  .*, version (\d+)", said)[1]), said
+
+
+def test_the_policy_of_a_resumed_run(world):
+    """While it goes on, and killed on the way, it is the newest, and not what the life before has ended with."""
+    run_dir = world.train(world.config(), "checkpoint.every_s=0.2", f"stop.env_steps={MORE}")["run_dir"]
+    final, _ = s_version(world, run_dir)
+    process = world.start("resume", run_dir, "--output", "json", "--set", ENDLESS)
+    for killed in (False, True):
+        wait_for(lambda: newest_update(run_dir) > final, "a snapshot of the second life")
+        if killed:
+            world.kill_all(process)
+        least = newest_update(run_dir)
+        version, said = s_version(world, run_dir)
+        check(version >= least, f"version {version}, the newest was {least}, killed: {killed}; {said}")
+        check("has gone on since its final checkpoint" in said, said)
+
+
 def test_who_asked_is_said(world):
     """What ended a run, and what goes on with it, in the last words of the run and of `tutti status`."""
     for what, number, code in (("run", signal.SIGHUP, 129), ("coordinator", signal.SIGTERM, 143)):
@@ -141,4 +164,4 @@ def test_the_last_line_is_the_summary(world):
 
 
 main(test_an_update_that_lasts, test_the_last_line_is_the_summary, test_sigint, test_sigterm_lag_0, test_tutti_stop, test_resume_keeps_the_counts_last_asked_for,
-     test_resume_after_kill, test_who_asked_is_said)
+     test_resume_after_kill, test_the_policy_of_a_resumed_run, test_who_asked_is_said)

@@ -12,6 +12,7 @@ import pythons  # noqa: E402
 
 pythons.run_with("venv-torch", "torch")
 sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "python"))
+import numpy  # noqa: E402
 import torch  # noqa: E402
 import tutti_load  # noqa: E402
 from tutti_load import checkpoint, spaces  # noqa: E402
@@ -50,6 +51,10 @@ def check_runs():
     assert checkpoint.find("young") == "young/checkpoints/100000000.safetensors"
     assert tutti_load.policy("young").update == tutti_load.policy("run").update
     assert tutti_load.policy("run", best=True).update <= tutti_load.policy("run").update
+    os.makedirs("resumed/checkpoints")  # with what the life before ended with
+    for name, found in (("final", "final"), ("00000001", "final"), ("00001597", "00001597")):
+        shutil.copy(final, f"resumed/checkpoints/{name}.safetensors")
+        assert checkpoint.find("resumed") == f"resumed/checkpoints/{found}.safetensors", name
 
 
 def check_observations():
@@ -58,6 +63,10 @@ def check_observations():
     assert {name for name in policy.state_dict() if not name.startswith("normalizer")} == {
         name for name in tutti_load.Checkpoint("run/checkpoints/final.safetensors").names() if name.split(".")[0] in ("actor", "critic")}
     refused(ValueError, "obs: ", policy.act, [0.0] * 5)
+    for dtype in ("uint8", "uint16", "int16", "uint32", "float16", "float64"):
+        seen = numpy.arange(12, dtype=dtype).reshape(3, 4)
+        assert torch.equal(policy(seen), policy(torch.arange(12.0).reshape(3, 4))), dtype
+        assert torch.equal(policy(seen[1]), policy([4.0, 5.0, 6.0, 7.0])), dtype
 
 
 def check_states():

@@ -6,6 +6,7 @@
 #include "collector/registry.h"
 #include "collector/vec.h"
 #include "common/rl/policy.h"
+#include "tests/collector/load.h"
 #include "tests/collector/zoo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size - 1 > need)
         size = need + 1;
     memcpy(bytes + need - (size - 1), data + 1, size - 1);
-    if (tt_vec_load(vec, 0, bytes) == TT_OK)
+    if (vec_load(vec, 0, bytes) == TT_OK)
         play(vec, columns);
     tt_vec_destroy(&vec);
     tt_columns_destroy(&columns);

@@ -115,6 +115,10 @@ def _hang():
     time.sleep(10000)
 
 
+def _raise(error):
+    raise error
+
+
 def _fork():
     """A child that outlives whoever made it, with all that it had open."""
     if os.fork() == 0:
@@ -189,7 +193,9 @@ class Bad(gymnasium.Env):
 
     action_space = spaces.Discrete(2)
     observation_space = spaces.Box(-1, 1, (2,), np.float32)
-    DO = {"raise": lambda: 1 // 0, "exit": lambda: os._exit(3), "sysexit": lambda: sys.exit("enough"), "hang": _hang,
+    DO = {"raise": lambda: 1 // 0, "brokenpipe": lambda: _raise(BrokenPipeError(32, "of its own")),
+          "connreset": lambda: _raise(ConnectionResetError("of its own")), "nul": lambda: _raise(ValueError("a\0b\x1b[31mc\udcff")),
+          "exit": lambda: os._exit(3), "sysexit": lambda: sys.exit("enough"), "hang": _hang,
           "segv": lambda: ctypes.string_at(0), "abort": os.abort, "fork": _fork,
           "print": lambda: print("hello from the env\nand\x1b[31m again", flush=True),
           "interrupt": lambda: os.kill(os.getpid(), signal.SIGINT),
@@ -249,6 +255,52 @@ class BadOne(Bad):
         return super().step(action) if self.is_bad else (np.zeros(2, np.float32), 1.0, False, False, {})
 
 
+class Slow(gymnasium.Env):
+    """Holds what nobody can copy, and takes its time for each step, also when it is made once more."""
+
+    observation_space = spaces.Box(0, 1, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, pause):
+        self.pause, self.nothing = pause, (i for i in ())
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        time.sleep(self.pause)
+        return self.np_random.random(1, np.float32), float(action), False, False, {}
+
+
+def there(x):
+    return x
+
+
+class Phases(gymnasium.Env):
+    """Goes out and comes back; what it does next is a method of its own."""
+
+    observation_space = spaces.Box(-1e3, 1e3, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t, self.x, self.phase, self.call, self.kind = 0, 0.0, self.out, there, None
+        return np.zeros(1, np.float32), {}
+
+    def out(self):
+        self.x += 1
+        self.phase = self.back if self.t == 200 else self.phase
+
+    def back(self):
+        self.x -= 1
+
+    def step(self, action):
+        self.t += 1
+        self.phase()
+        return np.full(1, self.call(self.x), np.float32), 1.0, self.t == 400, False, {}
+
+
 class Gate(CartPoleEnv):
     """Made only while a file is there."""
 
@@ -294,6 +346,8 @@ gymnasium.register("TTArgs-v0", entry_point=Args)
 gymnasium.register("TTForgets-v0", entry_point=Forgets)
 gymnasium.register("TTMasks-v0", entry_point=Masks)
 gymnasium.register("TTGrows-v0", entry_point=Grows)
+gymnasium.register("TTPhases-v0", entry_point=Phases)
+gymnasium.register("TTSlow-v0", entry_point=Slow, max_episode_steps=1000)
 gymnasium.register("TTStacked-v0", entry_point=Stacked)
 gymnasium.register("TTStackedParts-v0", entry_point=StackedParts)
 for _which in (0, 1):
