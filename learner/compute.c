@@ -90,6 +90,11 @@ void compute_destroy(compute_t **self_p)
     *self_p = NULL;
 }
 
+void compute_progress(compute_t *self, tt_progress_t progress)
+{
+    self->progress = progress;
+}
+
 /* ---- the batch ------------------------------------------------------------------------------------------------------ */
 
 static tt_status_t s_put_rows(compute_t *self, tt_batch_rows_t which, const void *const *row, size_t count)
@@ -215,9 +220,8 @@ static tt_status_t s_log_std(void *ctx, uint32_t tower, float *out)
     return tt_net_get_log_std(model->net, model->stream, 0, tower, out);
 }
 
-tt_evaluator_t compute_evaluator(compute_t *self, tt_progress_t progress)
+tt_evaluator_t compute_evaluator(compute_t *self)
 {
-    self->progress = progress;
     return (tt_evaluator_t){self, s_forward, s_log_std};
 }
 
@@ -351,7 +355,7 @@ tt_status_t compute_noise(compute_t *self, uint64_t step)
 tt_status_t compute_gradients(
     compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, uint32_t lo, uint32_t hi)
 {
-    tt_pass_t pass = {.rows = 0};
+    tt_pass_t pass = {.rows = 0, .progress = self->progress};
     if (minibatch) {
         pass.objective = minibatch->objective;
         pass.params = minibatch->params;

@@ -24,17 +24,19 @@ typedef struct {
 tt_status_t compute_new(compute_t **self_p, const model_t *model);
 void compute_destroy(compute_t **self_p);
 
+/*  Hears from here on that evaluations, walks through sequences and gradients get on; nobody does at first. */
+void compute_progress(compute_t *self, tt_progress_t progress);
+
 /*  A batch comes: its rows go to the device, and the inputs of its first minibatch will be those of all. */
 tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch);
 /*  The network over the rows of that batch, a piece at a time; a recurrent one some steps at a time, and of all towers that recur with
  *  TT_ROWS_OBS. */
-tt_evaluator_t compute_evaluator(compute_t *self, tt_progress_t progress);
+tt_evaluator_t compute_evaluator(compute_t *self);
 
 /*  The noise of noisy layers, of all sets, for an optimiser step of the run (position_t.made). */
 tt_status_t compute_noise(compute_t *self, uint64_t step);
 /*  The gradients of shards lo .. hi-1 of a minibatch; NULL: of nothing, a sum of zeros.
- *  units: of a REPLAY; BATCH: NULL. A network that remembers goes through their sequences first, and tells compute_evaluator's progress of each
- *  step. */
+ *  units: of a REPLAY; BATCH: NULL. A network that remembers goes through their sequences first. */
 tt_status_t compute_gradients(
     compute_t *self, const tt_minibatch_t *minibatch, const compute_units_t *units, uint32_t lo, uint32_t hi);
 /*  Of that, the sum of a node of the run, for the all-reduce (as tt_sums_node; allreduce_node_fn). */

@@ -43,11 +43,10 @@ static void s_check_rules(core_t *self)
     ending_rule(&self->ending, stop_reason(&self->model.train, &facts));
 }
 
-/*  Where a batch is evaluated anew, that may take longer than anybody may stand still. */
 static tt_status_t s_begin_batch(core_t *self)
 {
     const tt_algorithm_t *algorithm = self->model.algorithm;
-    const tt_evaluator_t net = compute_evaluator(self->data.compute, core_gets_on(self));
+    const tt_evaluator_t net = compute_evaluator(self->data.compute);
     TT_TRY(compute_batch(self->data.compute, &self->data.current));
     TT_TRY(algorithm->begin(self->model.algo, &self->data.current, &net));
     position_plan(&self->at, algorithm->steps(self->model.algo));
@@ -69,7 +68,8 @@ static tt_status_t s_begin_replay(core_t *self)
 
 static tt_status_t s_begin(core_t *self)
 {
-    results_drop(compute_results(self->data.compute)); /* of an update that is void */
+    results_drop(compute_results(self->data.compute));        /* of an update that is void */
+    compute_progress(self->data.compute, core_gets_on(self)); /* an update may outlast what anybody may stand still */
     core_lap(self, CORE_wait_batch);
     tt_link_state(self->link, "update %llu: begins", (unsigned long long)self->at.update);
     TT_TRY(s_assemble(self));
@@ -367,8 +367,8 @@ static tt_status_t s_end_run(core_t *self)
 static tt_status_t s_farewell(core_t *self)
 {
     char path[4200];
-    ending_bid(&self->ending);
     TT_TRY(checkpoint_final(self, path, sizeof path));
+    ending_bid(&self->ending);
     return self->location->pod[0] ? TT_OK
                                   : control_leave(self, "signal"); /* in a pod another may come in the meantime */
 }

@@ -254,7 +254,7 @@ typedef struct tt_backend_ops {
 
 /*  What a backend in a library of its own was compiled against: everything in this header, and the limits in it. One more with each
  *  change of them. late.c asks the library for it, and for the version of Tutti. */
-enum { TT_BACKEND_ABI = 14 };
+enum { TT_BACKEND_ABI = 15 };
 
 /*  The backends there are, NULL-terminated (backends.c). */
 extern const tt_backend_ops_t *const tt_backends[];

@@ -387,6 +387,9 @@ typedef struct {
     const tt_table_t *carry; /* what a sequence carries into its first row r: the table's row r, of C floats */
     const tt_table_t
         *begins; /* by row, one byte: not 0, an episode begins with it, so that nothing is carried into it */
+    /*  Called as its parts are done (a block of rows, a step of sequences), on the thread that computes, while the caller
+     *  waits. On a card all of it is one piece of work, and nothing is told. */
+    tt_progress_t progress;
 } tt_pass_t;
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------- */

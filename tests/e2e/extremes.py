@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, SLOW, check, equal, main, wait_for
+from rig import ENDLESS, SLOW, check, equal, main, steps, wait_for
 
 COUNT, SEED = (int(word) for word in (os.environ.get("TT_EXTREMES", "8") + ",1").split(",")[:2])
 
@@ -127,4 +127,25 @@ def test_a_batch_and_an_update_longer_than_a_stall(world):
     equal(world.finish(process)[0], 143, "its exit code")
 
 
-main(test_extremes, test_a_batch_that_is_all_truncations, test_a_batch_and_an_update_longer_than_a_stall)
+def test_a_step_longer_than_a_stall(world):
+    """One optimiser step lasts longer than anybody may stand still: of a batch, on a thread that is not the learner's own (there is one shard
+    for two of them), and of a replay."""
+    stall_s, rows = 2, steps(40960)
+    shape = {"network.hidden": "[1024, 1024]", "network.init": "uniform", "lag": 0, "learner.shards": 1, "net.stall_s": stall_s, "net.beat_ms": 100}
+    a2c = {"num_envs": 64, "num_steps": rows // 64, "learner.threads": 2}
+    dqn = {"num_envs": 8, "num_steps": 16, "algorithm.batch_size": rows, "algorithm.learning_starts": 64, "algorithm.train_every": 64}
+    for name, job in (("a2c", a2c), ("dqn", dqn)):
+        config = world.config(f"name: long\nenv: CartPole-v1\nalgorithm: {{name: {name}}}\n")
+        process, run_dir = world.start_run(config, *s_sets({**shape, **job}), ENDLESS, name=name)
+
+        def in_step():
+            return any((member["state"] or "") == "update 0: 1 steps" for member in world.look(run_dir, process)["members"])
+        wait_for(in_step, f"a step of {name}")
+        begun = time.monotonic()
+        wait_for(lambda: not in_step(), f"the end of a step of {name}")
+        check(time.monotonic() - begun > stall_s, f"a step of {name} is over too soon to tell")
+        equal(world.tutti("stop", "--now", run_dir).returncode, 0, "tutti stop --now")
+        equal(world.finish(process)[0], 143, "its exit code")
+
+
+main(test_extremes, test_a_batch_that_is_all_truncations, test_a_batch_and_an_update_longer_than_a_stall, test_a_step_longer_than_a_stall)

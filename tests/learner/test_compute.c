@@ -89,7 +89,8 @@ static void test_a_batch_in_pieces(void **state)
     const tt_batch_t batch = {.T = T, .N = N, .obs = world->row, .last = world->row, .final_obs = NULL};
     assert_ok(compute_new(&compute, &model));
     assert_ok(compute_batch(compute, &batch));
-    const tt_evaluator_t net = compute_evaluator(compute, (tt_progress_t){s_on_progress, world});
+    compute_progress(compute, (tt_progress_t){s_on_progress, world});
+    const tt_evaluator_t net = compute_evaluator(compute);
     assert_ok(net.forward(net.ctx, TT_ROWS_OBS, world->out));
     assert_true(world->told >= 3);
     for (uint32_t k = 0; k < world->told; k++)
@@ -278,7 +279,8 @@ static void s_env_by_hand(const memory_t *m, tt_table_t *table, uint32_t env, fl
 static void s_evaluate(memory_t *m, float *got)
 {
     const tt_net_spec_t *spec = tt_net_spec(m->model.net);
-    const tt_evaluator_t net = compute_evaluator(m->compute, (tt_progress_t){s_on_step, m});
+    compute_progress(m->compute, (tt_progress_t){s_on_step, m});
+    const tt_evaluator_t net = compute_evaluator(m->compute);
     const size_t first[] = {0, m->rows, m->rows + m->N}, count[] = {m->rows, m->N, m->batch.finals};
     for (int which = TT_ROWS_OBS; which <= TT_ROWS_FINAL; which++) {
         float *head = tt_array0(count[which] * HEADS, sizeof *head), *value = tt_array0(count[which], sizeof *value);
@@ -383,13 +385,15 @@ static void s_update(tt_rnn_t rnn, uint32_t learners, float *params)
     assert_ok(tt_opt_new(&m.model.opt[0], m.model.net, 0, ppo->opt(algo, 0)));
     m.model.opts = 1;
     float *sum = tt_array0(tt_net_grad_count(tt_net_spec(m.model.net)), sizeof *sum);
-    const tt_evaluator_t net = compute_evaluator(m.compute, TT_NO_PROGRESS);
+    const tt_evaluator_t net = compute_evaluator(m.compute);
+    compute_progress(m.compute, (tt_progress_t){s_on_step, &m});
     assert_ok(compute_batch(m.compute, &m.batch));
     assert_ok(ppo->begin(algo, &m.batch, &net));
     assert_int_equal(ppo->steps(algo), 6);
     for (uint32_t step = 0; step < 6; step++) {
         tt_minibatch_t minibatch;
         tt_result_t result;
+        const uint32_t told = m.told;
         assert_ok(ppo->minibatch(algo, &(tt_at_t){.step = step}, &minibatch));
         assert_int_equal(minibatch.rows, 2 * STEPS); /* two envs for eight shards */
         if (learners)
@@ -397,6 +401,7 @@ static void s_update(tt_rnn_t rnn, uint32_t learners, float *params)
         else
             assert_ok(compute_gradients(m.compute, &minibatch, NULL, 0, SHARDS));
         assert_ok(settled_step(m.compute, &minibatch, learners ? sum : NULL, &result));
+        assert_true(learners || m.told - told >= 2 * STEPS); /* of the sequence in the first lane, there and back */
         assert_true(isfinite(result.norm[0]) && result.norm[0] > 0);
         /* one that has not changed: steps of the evaluator and sequences of a pass have the same bits */
         assert_true(step || (result.stats[PPO_OLD_KL] == 0 && result.stats[PPO_CLIPPED] == 0));

@@ -246,7 +246,7 @@ static void s_run(const char *name)
     s_create(&c);
     const tt_algorithm_t *ppo = c.algorithm;
     s_read_batch(&c);
-    const tt_evaluator_t net = compute_evaluator(c.compute, (tt_progress_t){0});
+    const tt_evaluator_t net = compute_evaluator(c.compute);
     assert_ok(compute_batch(c.compute, &c.batch));
     assert_ok(ppo->begin(c.algo, &c.batch, &net));
     for (uint32_t step = 0; step < ppo->steps(c.algo); step++)

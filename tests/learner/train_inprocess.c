@@ -194,7 +194,7 @@ static void s_collect(run_t *r, uint64_t n, uint64_t acting)
 
 static void s_update(run_t *r, uint64_t n)
 {
-    const tt_evaluator_t net = compute_evaluator(r->compute, TT_NO_PROGRESS);
+    const tt_evaluator_t net = compute_evaluator(r->compute);
     MUST(compute_batch(r->compute, &r->current));
     MUST(r->algorithm->begin(r->algo, &r->current, &net));
     for (uint32_t step = 0; step < r->algorithm->steps(r->algo); step++) {

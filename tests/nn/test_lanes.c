@@ -1,11 +1,13 @@
 /*  Lanes at the same time: a device with some gets the bits of one with a single lane, on every backend, and the sanitizer
- *  sees no race. */
+ *  sees no race; and whoever waits hears that they get on. */
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "common/base/mem.h"
 #include "tests/nn/fixture.h"
 
-enum { LANES = 3, ROWS = LANES * 64, SHARDS = 8, ROUNDS = 20 };
+enum { LANES = 3, ROWS = LANES * 64, SHARDS = 8, ROUNDS = 20, PATIENCE_S = 20 };
 
 /*  Adds up what each stage gave. */
 static void view_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
@@ -112,8 +114,77 @@ static void test_lanes(void **state)
     }
 }
 
+typedef struct {
+    sem_t heard;
+    uint32_t blocks, missed; /* missed: blocks that nobody heard of in time */
+} hearing_t;
+
+static void on_part(void *ctx)
+{
+    sem_post(&((hearing_t *)ctx)->heard);
+}
+
+/*  A block begins when somebody has heard of the one before. */
+static void hearing_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
+{
+    hearing_t *self = *(hearing_t *const *)params;
+    struct timespec until;
+    (void)input, (void)block;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    self->missed += self->blocks++ && sem_timedwait(&self->heard, &until) != 0;
+}
+
+/*  One shard, so that with several lanes it is not the caller's that has it. */
+static void hear(const char *backend, uint32_t lanes)
+{
+    place_t place;
+    hearing_t hearing = {.blocks = 0}, *const at = &hearing;
+    const tt_net_spec_t *spec = &fixture_specs[0];
+    const tt_objective_t objective = {.name = "heard", .stages = 1, .loss = hearing_loss};
+    const float *sum = NULL;
+    assert_int_equal(sem_init(&hearing.heard, 0, 0), 0);
+    fixture_open_on(&place, backend, lanes);
+    tt_net_t *net = fixture_net(&place, spec);
+    rows_t rows = fixture_rows(spec, 3 * TT_BLOCK);
+    tt_sums_t *sums = NULL;
+    tt_table_t *obs = NULL;
+    assert_ok(tt_sums_new(&sums, net, 1));
+    assert_ok(tt_table_new(&obs, place.device, tt_net_row_bytes(spec)));
+    assert_ok(tt_table_put(obs, place.stream, rows.table, rows.rows));
+    const tt_pass_t pass = {.objective = &objective,
+        .params = &at,
+        .params_size = sizeof at,
+        .obs = {obs},
+        .row = rows.row,
+        .rows = 3 * TT_BLOCK,
+        .progress = {on_part, &hearing}};
+    assert_ok(tt_sums_compute(sums, place.stream, &pass, 0, 1));
+    assert_ok(tt_sums_node(sums, place.stream, 1, &sum));
+    assert_int_equal(hearing.blocks, 3);
+    assert_int_equal(hearing.missed, 0);
+    tt_table_destroy(&obs);
+    tt_sums_destroy(&sums);
+    fixture_rows_free(&rows);
+    tt_net_destroy(&net);
+    fixture_close(&place);
+    sem_destroy(&hearing.heard);
+}
+
+static void test_a_pass_is_heard_of_while_it_lasts(void **state)
+{
+    (void)state;
+    for (uint32_t lanes = 1; lanes <= LANES; lanes += LANES - 1) {
+        hear("cpu", lanes);
+        hear("cpu-strict", lanes);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lanes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_a_pass_is_heard_of_while_it_lasts),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

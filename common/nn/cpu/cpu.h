@@ -71,6 +71,7 @@ enum { CPU_VIEWS = TT_FRAMES * TT_SETS_MAX };
 /*  What one row block needs; one for each lane. Columns: [outs][TT_BLOCK]. Views take turns in x and hidden, the trained
  *  one last; only what heads gave is kept of each. */
 typedef struct {
+    uint32_t number;
     float *memory; /* owned; the rest points into it        */
     float *x;      /* [TT_BLOCK][obs16]; NULL: nobody reads it */
     float *joined; /* [TT_BLOCK][joined16] x, or what a trunk gives, and an action behind it; NULL: as above */
@@ -261,7 +262,9 @@ void cpu_show_sums(const cpu_plan_t *plan, const cpu_slice_t *slice, tt_loss_blo
 void cpu_sequences_reserve(const cpu_plan_t *plan, const tt_sums_t *sums);
 void cpu_sequences(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad);
 
-/*  sums.c. Fill: zeros to a gradient of these sums where it has nothing of these groups. */
+/*  sums.c. Tell: a part of the pass is done in this lane. Fill: zeros to a gradient of these sums where it has nothing of
+ *  these groups. */
+void cpu_tell(const cpu_plan_t *plan, const cpu_lane_t *lane);
 void cpu_sums_fill(const tt_sums_t *sums, uint32_t groups, float *grad);
 tt_status_t cpu_compute(const tt_work_t *work);
 tt_status_t cpu_node(const tt_work_t *work);

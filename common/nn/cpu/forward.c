@@ -91,6 +91,6 @@ tt_status_t cpu_forward(const tt_work_t *work)
     if (work->forward.rows <= TT_BLOCK)
         s_blocks(&job, 0, 0, 1); /* nothing to share */
     else
-        cpu_pool_run(((const cpu_device_t *)net->device)->pool, s_lane, &job);
+        cpu_pool_run(((const cpu_device_t *)net->device)->pool, s_lane, &job, TT_NO_PROGRESS);
     return TT_OK;
 }

@@ -314,8 +314,10 @@ tt_status_t cpu_net_new(tt_net_t *net)
     net->impl = self; /* parameters of 0 have copies of 0 */
     s_build_towers(self, net);
     self->lanes = tt_array0(net->device->lanes, sizeof *self->lanes);
-    for (uint32_t i = 0; i < net->device->lanes; i++)
+    for (uint32_t i = 0; i < net->device->lanes; i++) {
+        self->lanes[i].number = i;
         s_build_lane(net, self, &self->lanes[i]);
+    }
     return TT_OK;
 }
 

@@ -251,6 +251,7 @@ static void s_pass_rows(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t
             .slice = &slice,
         };
         s_pass_block(plan, &block, plan->pass->row + at);
+        cpu_tell(plan, lane);
     }
 }
 

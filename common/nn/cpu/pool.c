@@ -11,7 +11,10 @@
 #include "common/base/relax.h"
 #include "common/base/status.h"
 
-enum { SPIN_NS = 30000 }; /* about what sleeping and waking through the kernel cost */
+enum {
+    SPIN_NS = 30000,    /* about what sleeping and waking through the kernel cost */
+    LOOK_NS = 100000000 /* how often the caller looks whether others get on       */
+};
 
 typedef struct {
     cpu_pool_t *pool;
@@ -25,11 +28,13 @@ struct cpu_pool {
     worker_t *workers;
     cpu_pool_fn fn; /* of the round; written before `round` grows */
     void *ctx;
+    tt_progress_t progress; /* of the round */
     bool quit;
     _Alignas(64) _Atomic uint64_t round;
     _Alignas(64) _Atomic uint64_t busy;  /* workers still in the round           */
     _Alignas(64) _Atomic uint32_t idle;  /* workers asleep, or about to be       */
     _Alignas(64) _Atomic uint32_t await; /* the caller sleeps, or is about to    */
+    _Alignas(64) _Atomic uint32_t moved; /* a worker got on since the caller looked */
     pthread_mutex_t mutex;
     pthread_cond_t started, ended;
 };
@@ -91,14 +96,25 @@ static void s_start_round(cpu_pool_t *self)
     }
 }
 
+/*  Until the last worker ends or it is time to look. */
+static void s_sleep(cpu_pool_t *self)
+{
+    const int64_t until_ns = tt_now_ns(tt_clock_real()) + LOOK_NS;
+    const struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+    (void)pthread_cond_clockwait(&self->ended, &self->mutex, CLOCK_MONOTONIC, &until);
+}
+
 static void s_await_workers(cpu_pool_t *self)
 {
     if (s_spin_until(self, &self->busy, 0, true))
         return;
     pthread_mutex_lock(&self->mutex);
     atomic_store(&self->await, 1);
-    while (atomic_load(&self->busy))
-        pthread_cond_wait(&self->ended, &self->mutex);
+    while (atomic_load(&self->busy)) {
+        s_sleep(self);
+        if (atomic_exchange(&self->moved, 0))
+            tt_progress(self->progress);
+    }
     atomic_store(&self->await, 0);
     pthread_mutex_unlock(&self->mutex);
 }
@@ -157,14 +173,24 @@ void cpu_pool_destroy(cpu_pool_t **self_p)
     *self_p = NULL;
 }
 
-void cpu_pool_run(cpu_pool_t *self, cpu_pool_fn fn, void *ctx)
+void cpu_pool_tell(cpu_pool_t *self, uint32_t lane)
 {
+    if (lane == 0)
+        tt_progress(self->progress);
+    else if (!atomic_load_explicit(&self->moved, memory_order_relaxed))
+        atomic_store_explicit(&self->moved, 1, memory_order_relaxed);
+}
+
+void cpu_pool_run(cpu_pool_t *self, cpu_pool_fn fn, void *ctx, tt_progress_t progress)
+{
+    self->progress = progress;
     if (self->lanes == 1) {
         fn(ctx, 0, 1);
         return;
     }
     self->fn = fn;
     self->ctx = ctx;
+    atomic_store(&self->moved, 0);
     atomic_store(&self->busy, self->lanes - 1);
     s_start_round(self);
     fn(ctx, 0, self->lanes);

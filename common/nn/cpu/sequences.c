@@ -207,6 +207,7 @@ static void s_read(group_t *self)
                 cpu_layer_forward(&block, &tower->layer[0], TT_GEMM_SUM, cpu_tower_input(&block, t),
                     self->acts[t].gates + at * tower->gates16);
         }
+        cpu_tell(self->plan, &self->lane);
     }
 }
 
@@ -262,6 +263,7 @@ static void s_walk(group_t *self, uint32_t t)
         s_carry(self, t, step);
         cpu_layer_forward(&block, &tower->layer[1], TT_GEMM_SUM, cell.h_before, cell.hh);
         (tower->lstm ? self->net->kernels->lstm : self->net->kernels->gru)(&cell);
+        cpu_tell(self->plan, &self->lane);
     }
 }
 
@@ -312,8 +314,10 @@ static void s_see_block(group_t *self, uint32_t at, uint32_t seen, uint32_t apar
 static void s_see(group_t *self)
 {
     const uint32_t seen = self->plan->near & ~self->net->recurrent, apart = s_apart(self->plan);
-    for (uint32_t at = 0; at < self->rows; at += TT_BLOCK)
+    for (uint32_t at = 0; at < self->rows; at += TT_BLOCK) {
         s_see_block(self, at, seen, apart);
+        cpu_tell(self->plan, &self->lane);
+    }
 }
 
 /* ---- return --------------------------------------------------------------------------------------------------------- */
@@ -347,6 +351,7 @@ static void s_return(group_t *self, uint32_t t)
         (tower->lstm ? self->net->kernels->lstm_back : self->net->kernels->gru_back)(&cell);
         if (step)
             s_leave(self, t, &cell, step * self->sequences);
+        cpu_tell(self->plan, &self->lane);
     }
 }
 
@@ -385,8 +390,10 @@ static void s_learn(group_t *self)
     const uint32_t apart = s_apart(self->plan);
     if (!(apart | (self->plan->back & self->net->recurrent)))
         return;
-    for (uint32_t at = 0; at < self->rows; at += TT_BLOCK)
+    for (uint32_t at = 0; at < self->rows; at += TT_BLOCK) {
         s_learn_block(self, at, apart);
+        cpu_tell(self->plan, &self->lane);
+    }
 }
 
 /* ---- a group -------------------------------------------------------------------------------------------------------- */

@@ -84,6 +84,11 @@ static void s_block(const job_t *job, const cpu_lane_t *lane, uint32_t lo, uint3
     cpu_shards(&job->plan, lane, first, slice, hi - lo);
 }
 
+void cpu_tell(const cpu_plan_t *plan, const cpu_lane_t *lane)
+{
+    cpu_pool_tell(((const cpu_device_t *)plan->net->device)->pool, lane->number);
+}
+
 /*  One lane: its part of the run, and what can be added inside it. */
 static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
 {
@@ -97,6 +102,7 @@ static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
             s_block(job, &self->lanes[lane], s, end);
         else
             cpu_shard(&job->plan, &self->lanes[lane], s_first(job, s), s_first(job, end), sums->leaf[s]);
+        cpu_tell(&job->plan, &self->lanes[lane]);
     }
     s_sum(job, run.lo, run.hi, 0);
 }
@@ -114,7 +120,7 @@ tt_status_t cpu_compute(const tt_work_t *work)
     job.together = cpu_slices_may(sums->net->impl) && pass->rows >= sums->shards; /* none without a row */
     cpu_plan(&job.plan, sums->net, pass);
     cpu_sequences_reserve(&job.plan, sums);
-    cpu_pool_run(device->pool, s_lane, &job);
+    cpu_pool_run(device->pool, s_lane, &job, pass->progress);
     s_sum(&job, lo, hi, device->base.lanes);
     sums->root = sums->leaf[0];
     sums->groups = job.plan.groups;
