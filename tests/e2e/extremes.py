@@ -130,7 +130,7 @@ def test_a_batch_and_an_update_longer_than_a_stall(world):
 def test_a_step_longer_than_a_stall(world):
     """One optimiser step lasts longer than anybody may stand still: of a batch, on a thread that is not the learner's own (there is one shard
     for two of them), and of a replay."""
-    stall_s, rows = 2, 40960 if SLOW == 1 else 1024  # sanitized kernels are 40 times slower
+    stall_s, rows = 2, 40960
     shape = {"network.hidden": "[1024, 1024]", "network.init": "uniform", "lag": 0, "learner.shards": 1, "net.stall_s": stall_s, "net.beat_ms": 100}
     a2c = {"num_envs": 64, "num_steps": rows // 64, "learner.threads": 2}
     dqn = {"num_envs": 8, "num_steps": 16, "algorithm.batch_size": rows, "algorithm.learning_starts": 64, "algorithm.train_every": 64}
@@ -148,4 +148,5 @@ def test_a_step_longer_than_a_stall(world):
         equal(world.finish(process)[0], 143, "its exit code")
 
 
-main(test_extremes, test_a_batch_that_is_all_truncations, test_a_batch_and_an_update_longer_than_a_stall, test_a_step_longer_than_a_stall)
+main(test_extremes, test_a_batch_that_is_all_truncations, test_a_batch_and_an_update_longer_than_a_stall,
+     *([test_a_step_longer_than_a_stall] if SLOW == 1 else []))  # sanitized, a single env step of its network takes half as long as that
