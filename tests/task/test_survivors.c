@@ -3,7 +3,6 @@
 #include "tests/again.h"
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 
 enum { ROUNDS = 40 };
 
@@ -61,18 +60,41 @@ static void test_of_one_attempt_the_other_goes_on(void **state)
     assert_int_equal(s_end(others), SIGTERM);
 }
 
-/*  One that stands still, so that it is not in the middle of an exec. */
+/*  One that is in no exec any more, as it has answered; it ends with us, whatever comes. */
+static pid_t s_start_quiet(int *stdin_of)
+{
+    char *const argv[] = {"/bin/cat", NULL}, *const env[] = {s_registry, OURS, NULL};
+    int in[2], out[2];
+    char told;
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        execve(argv[0], argv, env);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    close(in[0]);
+    close(out[1]);
+    assert_int_equal(write(in[1], "?", 1), 1);
+    assert_int_equal(read(out[0], &told, 1), 1);
+    close(out[0]);
+    *stdin_of = in[1];
+    return pid;
+}
+
 static void test_without_patience_one_look_is_all(void **state)
 {
     (void)state;
-    char *const argv[] = {"/bin/sleep", "1000", NULL}, *const env[] = {s_registry, OURS, NULL};
-    pid_t pid;
-    int status;
-    assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, env), 0); /* returns behind its exec */
+    int stdin_of, status;
+    const pid_t pid = s_start_quiet(&stdin_of);
     assert_int_equal(survivors_end(s_registry, OURS, 0), TT_TIMEOUT);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_int_equal(survivors_end(s_registry, OURS, 0), TT_OK);
+    close(stdin_of);
 }
 
 int main(void)
