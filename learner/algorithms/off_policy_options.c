@@ -41,21 +41,11 @@ static tt_status_t s_check_steps(
     return TT_OK;
 }
 
-/*  Batches that a replay must hold so that each stripe always has a unit: N envs lie side by side in as many stripes, and each
- *  block of clocks after that adds one. Sequences are counted in batches. */
-static uint64_t s_least_batches(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
-{
-    const uint32_t shards = train->learner.shards, missing = shards > train->num_envs ? shards - train->num_envs : 0;
-    const uint64_t T = train->num_steps, rows = (uint64_t)form.burn + form.length + cfg->n_step;
-    const uint64_t reach = form.length ? (rows + T - 1) / T : rows;
-    const uint64_t least = reach + ((uint64_t)missing << stripes_log_block((uint32_t)reach));
-    return form.length ? least : (least + T - 1) / T;
-}
-
-/*  Bytes of what is stored: of a row, what stands before the estimates of an actor-critic; of an env and batch, what is carried into it.
- *  0: the settings have no spaces that could be read. */
+/*  What is stored, in bytes: of a row, what stands before the estimates of an actor-critic; of its final, the observation behind a time
+ *  limit; of an env and batch, what is carried into it. 0: the settings have no spaces that could be read. */
 typedef struct {
-    uint64_t row, env;
+    uint64_t row, final, env;
+    uint32_t shows; /* rows before its own that an observation shows */
 } stored_t;
 
 static stored_t s_stored(const tt_train_cfg_t *train, off_policy_form_t form)
@@ -64,10 +54,13 @@ static stored_t s_stored(const tt_train_cfg_t *train, off_policy_form_t form)
     stored_t stored = {0};
     if (tt_train_columns(&columns, train) != TT_OK)
         return stored;
-    for (uint32_t c = 0; c <= columns->truncated; c++)
+    for (uint32_t c = 0; c <= columns->truncated; c++) {
         stored.row += columns->at[c].bytes;
+        stored.final += columns->at[c].keep ? columns->at[c].bytes : 0;
+    }
     if (form.length)
         stored.env = columns->carry * sizeof(float);
+    stored.shows = columns->stack.frames ? columns->stack.frames - 1 : 0;
     tt_columns_destroy(&columns);
     return stored;
 }
@@ -76,6 +69,27 @@ static stored_t s_stored(const tt_train_cfg_t *train, off_policy_form_t form)
 static uint64_t s_bytes(const tt_train_cfg_t *train, const stored_t *stored, uint64_t rows)
 {
     return rows * stored->row + (rows + train->num_steps - 1) / train->num_steps * stored->env;
+}
+
+/*  Batches that a replay must hold so that each stripe always has a unit: N envs lie side by side in as many stripes, and each
+ *  block of clocks after that adds one. Sequences are counted in batches, and begin with one. */
+static uint64_t s_least_batches(
+    const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form, const stored_t *stored)
+{
+    const uint32_t shards = train->learner.shards, missing = shards > train->num_envs ? shards - train->num_envs : 0;
+    const uint64_t T = train->num_steps, rows = (uint64_t)form.burn + form.length + cfg->n_step;
+    const uint64_t reach = form.length ? (rows + T - 1) / T : rows;
+    const uint64_t before = form.length ? (stored->shows + T - 1) / T : stored->shows;
+    const uint64_t least = before + reach + ((uint64_t)missing << stripes_log_block((uint32_t)reach));
+    return form.length ? least : (least + T - 1) / T;
+}
+
+/*  Each row of these batches may have a final. */
+static uint64_t s_least_bytes(
+    const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form, const stored_t *stored)
+{
+    const uint64_t batch = off_policy_batch(train);
+    return s_least_batches(train, cfg, form, stored) * (s_bytes(train, stored, batch) + batch * stored->final);
 }
 
 /*  A learner of another host stores the replay as a part of a snapshot, which has to fit in a message; on the coordinator's host it is in files of
@@ -118,8 +132,8 @@ static tt_status_t s_check_capacity(
     const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
 {
     const uint64_t batch = off_policy_batch(train), capacity = cfg->capacity;
-    const uint64_t batches = s_least_batches(train, cfg, form);
     const stored_t stored = s_stored(train, form);
+    const uint64_t batches = s_least_batches(train, cfg, form, &stored);
     if (capacity < batch)
         return BAD("replay.capacity",
             "%" PRIu64 " transitions are less than one batch, which has %" PRIu64 " (num_envs %" PRIu32
@@ -194,8 +208,9 @@ tt_status_t off_policy_check(
 tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form)
 {
     const stored_t stored = s_stored(train, form);
+    const uint64_t asked = s_bytes(train, &stored, cfg->capacity), least = s_least_bytes(train, cfg, form, &stored);
     return (tt_feed_t){.source = TT_FEED_REPLAY,
-        .capacity = s_bytes(train, &stored, cfg->capacity),
+        .capacity = asked > least ? asked : least,
         .length = form.length,
         .burn = form.burn,
         .ahead = cfg->n_step,

@@ -93,5 +93,6 @@ uint64_t off_policy_batch(const tt_train_cfg_t *train);
 tt_status_t off_policy_check(
     const tt_config_t *config, const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form);
 /*  All that is drawn is as likely as any other. Its bytes are `capacity` rows of what is stored of one: observation, mask, action, reward
- *  and both flags; of sequences with what is carried into a batch. */
+ *  and both flags; of sequences with what is carried into a batch; but never less than the fewest batches that can always be drawn from take
+ *  with a time limit at each row. */
 tt_feed_t off_policy_feed(const tt_train_cfg_t *train, const off_policy_cfg_t *cfg, off_policy_form_t form);

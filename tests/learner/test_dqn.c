@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include "common/nn/inference.h"
 #include "learner/algorithm.h"
 #include "learner/algorithms/dqn_objective.h"
@@ -184,78 +185,141 @@ static void test_what_the_job_is_refused_for(void **state)
     assert_ok(s_read("algorithm: {}\n", &train, &cfg));
 }
 
-/*  A replay of so many batches, filled: every stripe must have something to draw, as it does at `capacity`, and at one batch
- *  less it must not always have. */
-static bool s_always_ready(const tt_train_cfg_t *train, off_policy_form_t form, uint32_t n, uint64_t batches)
+/*  A replay of so many bytes, filled with so many batches, and more: has every stripe always something to draw? */
+typedef struct {
+    const tt_train_cfg_t *train;
+    const dqn_cfg_t *cfg;
+    uint64_t capacity, batches;
+    bool cut; /* at every row the episodes of all envs but the last come to a time limit */
+} filled_t;
+
+static void s_rows_of(const filled_t *c, const tt_columns_t *columns, tt_segment_t *at)
 {
-    tt_columns_t *columns = made_columns(train->space.obs, train->space.action, false);
-    replay_t *replay = NULL;
-    const uint32_t rows = train->num_envs * train->num_steps;
-    tt_segment_t at = {.age = tt_array0(train->num_envs, sizeof(uint32_t))};
-    for (uint32_t c = 0; c <= columns->truncated; c++) {
-        at.column[c] = tt_array0(rows, columns->at[c].bytes);
-        at.last[c] = columns->at[c].keep ? tt_array0(train->num_envs, columns->at[c].bytes) : NULL;
+    const uint32_t N = c->train->num_envs, rows = N * c->train->num_steps;
+    *at = (tt_segment_t){.age = tt_array0(N, sizeof(uint32_t)),
+        .carry = tt_array0(tt_mul(N, columns->carry + 1), sizeof(float)),
+        .final_t = tt_array0(rows, sizeof(uint32_t)),
+        .final_env = tt_array0(rows, sizeof(uint32_t))};
+    for (uint32_t i = 0; i <= columns->truncated; i++) {
+        at->column[i] = tt_array0(rows, columns->at[i].bytes);
+        at->last[i] = columns->at[i].keep ? tt_array0(N, columns->at[i].bytes) : NULL;
+        at->final[i] = columns->at[i].keep ? tt_array0(rows, columns->at[i].bytes) : NULL;
     }
-    const replay_cfg_t cfg = {.columns = columns,
+}
+
+static void s_rows_free(const tt_columns_t *columns, tt_segment_t *at)
+{
+    for (uint32_t i = 0; i <= columns->truncated; i++) {
+        free(at->column[i]);
+        free(at->last[i]);
+        free(at->final[i]);
+    }
+    free(at->age);
+    free(at->carry);
+    free(at->final_t);
+    free(at->final_env);
+}
+
+static uint32_t s_cut(const filled_t *c, const tt_columns_t *columns, tt_segment_t *at)
+{
+    const uint32_t N = c->train->num_envs;
+    uint32_t K = 0;
+    for (uint32_t t = 0; c->cut && t < c->train->num_steps; t++) {
+        for (uint32_t e = 0; e + 1 < N; e++, K++) {
+            ((uint8_t *)at->column[columns->truncated])[t * N + e] = 1;
+            at->final_t[K] = t;
+            at->final_env[K] = e;
+        }
+    }
+    return K;
+}
+
+static replay_cfg_t s_replay_cfg(const filled_t *c, const tt_columns_t *columns)
+{
+    const off_policy_form_t form = dqn_form(c->train, c->cfg);
+    return (replay_cfg_t){.columns = columns,
         .store = (1ull << columns->reward) - 1,
-        .N = train->num_envs,
-        .T = train->num_steps,
-        .capacity = batches * rows * 26,
-        .stripes = train->learner.shards,
-        .ahead = n,
+        .N = c->train->num_envs,
+        .T = c->train->num_steps,
+        .capacity = c->capacity,
+        .stripes = c->train->learner.shards,
+        .ahead = c->cfg->off.n_step,
         .length = form.length,
         .burn = form.burn,
+        .carry = form.length ? columns->carry : 0,
         .gamma = 0.99,
-        .stack = 1};
-    const replay_part_t part = {.at = &at, .E = cfg.N, .count = cfg.N};
+        .stack = columns->stack.frames};
+}
+
+static bool s_always_ready(const filled_t *c)
+{
+    tt_columns_t *columns = NULL;
+    replay_t *replay = NULL;
+    tt_segment_t at;
+    assert_ok(tt_train_columns(&columns, c->train));
+    s_rows_of(c, columns, &at);
+    const replay_cfg_t cfg = s_replay_cfg(c, columns);
+    const replay_part_t part = {.at = &at, .E = cfg.N, .count = cfg.N, .K = s_cut(c, columns, &at)};
     bool ready = true;
     const bool fits = replay_new(&replay, &cfg) == TT_OK;
-    assert_true(fits || form.length);
-    for (uint64_t b = 0; fits && b < 40 * batches; b++) {
+    assert_true(fits || cfg.length);
+    for (uint64_t b = 0; fits && b < 40 * c->batches; b++) {
         for (uint32_t e = 0; e < cfg.N; e++)
-            at.age[e] = (uint32_t)b * cfg.T;
+            at.age[e] = c->cut && e + 1 < cfg.N ? 0 : (uint32_t)b * cfg.T;
         assert_ok(replay_insert(replay, b, &part, 1, NULL));
-        ready = ready && (b < batches || replay_ready(replay));
+        ready = ready && (b < c->batches || replay_ready(replay));
     }
     replay_destroy(&replay);
-    for (uint32_t c = 0; c <= columns->truncated; c++) {
-        free(at.column[c]);
-        free(at.last[c]);
-    }
-    free(at.age);
+    s_rows_free(columns, &at);
     tt_columns_destroy(&columns);
     return fits && ready;
 }
 
-/*  What check() lets through can be trained on: few envs, many shards. */
+/*  The least capacity that check() lets through, in batches. */
+static uint64_t s_least(const tt_train_cfg_t *train, const uint32_t *k, dqn_cfg_t *cfg)
+{
+    uint64_t batches = 0;
+    tt_status_t status;
+    do {
+        char yaml[160];
+        snprintf(yaml, sizeof yaml,
+            "algorithm: {n_step: %u, sequence_length: %u, burn_in: %u, batch_size: 8}\nreplay: {capacity: %" PRIu64
+            "}\n",
+            k[3], k[4] ? k[4] : 1, k[5], ++batches * k[0] * k[1]);
+        status = s_read(yaml, train, cfg);
+    } while (status != TT_OK && batches < 10000);
+    assert_ok(status);
+    return batches;
+}
+
+enum { ROW = 4 * 4 + 4 + 4 + 1 + 1 }; /* bytes of what is stored of one */
+
+/*  What check() lets through can be trained on, whatever ends: few envs, many shards, stacks; and a batch less cannot. */
 static void test_a_capacity_that_passes_is_never_empty(void **state)
 {
     (void)state;
-    static const uint32_t kinds[][6] = {/* envs, steps, shards, n, length and burn-in of sequences */
+    static const uint32_t kinds[][7] = {/* envs, steps, shards, n, length and burn-in of sequences, frames of a stack */
         {1, 32, 2, 1}, {1, 4, 4, 1}, {2, 5, 8, 3}, {3, 16, 4, 1}, {8, 1, 2, 5}, {1, 1, 1, 4}, {1, 16, 2, 1, 8, 3},
-        {3, 5, 4, 2, 9, 4}, {8, 10, 8, 5, 20, 10}, {2, 8, 2, 1, 7, 0}};
+        {3, 5, 4, 2, 9, 4}, {8, 10, 8, 5, 20, 10}, {2, 8, 2, 1, 7, 0}, {8, 1, 2, 5, 0, 0, 4}, {2, 3, 4, 2, 0, 0, 8},
+        {3, 5, 4, 2, 9, 4, 4}};
     for (size_t i = 0; i < TT_COUNT(kinds); i++) {
         const uint32_t *k = kinds[i];
         tt_train_cfg_t train = s_train();
+        dqn_cfg_t cfg;
         train.num_envs = k[0];
         train.num_steps = k[1];
         train.learner.shards = k[2];
         train.network.rnn = k[4] ? TT_RNN_GRU : TT_RNN_NONE;
         train.network.rnn_size = 4;
-        uint64_t batches = 0;
-        tt_status_t status;
-        dqn_cfg_t cfg;
-        do {
-            char yaml[160];
-            snprintf(yaml, sizeof yaml,
-                "algorithm: {n_step: %u, sequence_length: %u, burn_in: %u, batch_size: 8}\nreplay: {capacity: %" PRIu64
-                "}\n",
-                k[3], k[4] ? k[4] : 1, k[5], ++batches * k[0] * k[1]);
-            status = s_read(yaml, &train, &cfg);
-        } while (status != TT_OK && batches < 10000);
-        assert_ok(status);
-        assert_true(s_always_ready(&train, dqn_form(&train, &cfg), k[3], batches));
-        assert_true(batches == 1 || !s_always_ready(&train, dqn_form(&train, &cfg), k[3], batches - 1));
+        train.stack.frames = k[6];
+        filled_t c = {.train = &train, .cfg = &cfg, .batches = s_least(&train, k, &cfg)};
+        c.capacity = tt_algorithm_shape(s_dqn(), &train, &cfg).feed.capacity;
+        assert_true(s_always_ready(&c));
+        c.cut = true;
+        assert_true(s_always_ready(&c));
+        c.cut = false;
+        c.capacity = --c.batches * k[0] * (k[1] * ROW + (k[4] ? train.network.rnn_size * sizeof(float) : 0));
+        assert_true(c.batches == 0 || !s_always_ready(&c));
     }
 }
 
