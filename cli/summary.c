@@ -110,15 +110,26 @@ static bool s_goes_on(const json_t *summary)
            json_is_number(json_object_get(summary, "updates"));
 }
 
+/*  How far it came. What is null is not known, and not zero. */
+static void s_print_progress(FILE *stream, const json_t *summary)
+{
+    static const char *const said[][2] = {{"updates", " in %.0f updates"}, {"episodes", " and %.0f episodes"},
+        {"sps", ", %.0f steps/s"}, {"wall_s", ", %.2f s in all"}};
+    if (!json_is_number(json_object_get(summary, "env_steps")))
+        return;
+    fprintf(stream, "  %.0f steps", s_number(summary, "env_steps"));
+    for (size_t i = 0; i < TT_COUNT(said); i++)
+        if (json_is_number(json_object_get(summary, said[i][0])))
+            fprintf(stream, said[i][1], s_number(summary, said[i][0]));
+    fprintf(stream, "\n");
+}
+
 void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
 {
     fprintf(stream, "%s: %s%s\n", s_text(summary, "status"),
         failure && failure[0] ? tt_shown(failure) : s_text(summary, "reason"),
         s_goes_on(summary) ? "; 'tutti resume' goes on" : "");
-    if (json_is_number(json_object_get(summary, "env_steps")))
-        fprintf(stream, "  %.0f steps in %.0f updates and %.0f episodes, %.0f steps/s, %.2f s in all\n",
-            s_number(summary, "env_steps"), s_number(summary, "updates"), s_number(summary, "episodes"),
-            s_number(summary, "sps"), s_number(summary, "wall_s"));
+    s_print_progress(stream, summary);
     if (json_is_number(json_object_get(summary, "return_mean")))
         fprintf(stream, "  mean return of the last 100 episodes %.1f\n", s_number(summary, "return_mean"));
     s_print_evaluation(stream, json_object_get(summary, "eval"));
