@@ -72,6 +72,14 @@ def s_await_newer(run_dir, update, process):
     return newest_update(run_dir)
 
 
+def s_await_file(run_dir, process):
+    """As long as it is little, a replay is in the snapshots themselves."""
+    def look():
+        check(process.poll() is None, "the run ended")
+        return s_files(run_dir)
+    wait_for(look, "a file of the replay")
+
+
 def s_await_moment(run_dir, process, rng):
     """Some moment, often one at which something is being written."""
     kind, folder = rng.randrange(3), s_folder(run_dir)
@@ -133,7 +141,7 @@ def test_interrupted(world):
     """SIGINT: all is written before the end, and what was written before is not written again."""
     config = s_config(world)
     process, run_dir = world.start_run(config, OFTEN, ENDLESS, seed=5)
-    s_await_newer(run_dir, newest_update(run_dir), process)
+    s_await_file(run_dir, process)
     process.send_signal(signal.SIGINT)
     stopped = world.summary(process, 130)
     files = [os.path.basename(path) for path in s_files(run_dir)]
@@ -151,15 +159,15 @@ def test_leader_killed(world):
     """Another learner writes from there on, all of it; then everything goes."""
     config = s_config(world)
     process, run_dir = world.start_run(config, OFTEN, "learner.replicas=2", ENDLESS, seed=6)
+    s_await_file(run_dir, process)
     newest = s_await_newer(run_dir, newest_update(run_dir), process)
+    theirs = set(map(s_writer, s_files(run_dir)))
+    equal(len(theirs), 1, "writers")
     os.kill(world.replica("learner", 0), signal.SIGKILL)
-    files = {os.path.basename(path) for path in s_files(run_dir)}
-    wait_for(lambda: {os.path.basename(path) for path in s_files(run_dir)} - files, "a file of the other learner")
+    wait_for(lambda: set(map(s_writer, s_files(run_dir))) - theirs, "a file of the other learner")
     s_await_newer(run_dir, s_await_newer(run_dir, newest, process), process)
-    theirs = {s_writer(name) for name in files}
-    equal(len(theirs), 1, f"writers of {files}")
     wait_for(lambda: theirs.isdisjoint(map(s_writer, s_files(run_dir))),
-             lambda: f"the end of {files}: {s_files(run_dir)}")
+             lambda: f"the end of {theirs}'s: {s_files(run_dir)}")
     world.kill_all(process)
     end = (newest_update(run_dir) + 30) * BATCH
     resumed = world.resume(run_dir, f"stop.env_steps={end}")
@@ -187,9 +195,10 @@ def test_disk_is_bounded(world):
 
 
 def s_killed_run(world, name, seed):
-    """A run that was killed when it had a few snapshots."""
+    """A run that was killed when it had a few snapshots, of which the newest refers to a file."""
     process, run_dir = world.start_run(s_config(world), OFTEN, "checkpoint.keep=5", PATIENT, ENDLESS, name=name, seed=seed)
-    newest = 0
+    s_await_file(run_dir, process)
+    newest = newest_update(run_dir)
     for _ in range(4):
         newest = s_await_newer(run_dir, newest, process)
     world.kill_all(process)
