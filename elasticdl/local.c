@@ -1,6 +1,7 @@
 #include "elasticdl/local.h"
 #include <arpa/inet.h>
 #include <jansson.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "common/base/mem.h"
 #include "controller/process.h"
 
-enum { AGENT_JSON = 4096, KILL_AFTER_MS = 5000, LOOK_MS = 100 };
+enum { AGENT_JSON = 4096, KILL_AFTER_MS = 5000, LOOK_MS = 100, PORT_MIN = 10000, PORTS = 6000, TRIES = 256 };
 
 /*  A member's agent. */
 typedef struct {
@@ -58,16 +59,32 @@ static void s_destroy(edl_place_t **self_p)
 
 /* ---- a member is made ---------------------------------------------------------------------------------------------------- */
 
+/*  The program binds its port long after it was let go, so it is none of those that Linux gives out by itself (ip_local_port_range), and none of
+ *  a run's (local/place.c). 0: any, where those are taken. */
+static uint16_t s_port(int tries)
+{
+    return tries < TRIES ? (uint16_t)(PORT_MIN + randombytes_uniform(PORTS)) : 0;
+}
+
+static bool s_bind(int fd, uint16_t port, int *out)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+    socklen_t size = sizeof at;
+    if (bind(fd, (struct sockaddr *)&at, size) != 0 || getsockname(fd, (struct sockaddr *)&at, &size) != 0)
+        return false;
+    *out = ntohs(at.sin_port);
+    return true;
+}
+
 /*  A port that is free on every address, bound and not listened at: nobody else gets it. */
 static tt_status_t s_hold_port(int *fd_out, int *port)
 {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET};
-    socklen_t size = sizeof at;
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
-        getsockname(fd, (struct sockaddr *)&at, &size) == 0) {
+    bool bound = false;
+    for (int tries = 0; fd >= 0 && !bound && tries <= TRIES; tries++)
+        bound = s_bind(fd, s_port(tries), port);
+    if (bound) {
         *fd_out = fd;
-        *port = ntohs(at.sin_port);
         return TT_OK;
     }
     const tt_status_t status = tt_err_errno(TT_OS, "a port for the program");

@@ -86,6 +86,8 @@ def all_reduce(folder):
     status = server.json("/status?name=mnist")
     assert [m["name"] for m in status["members"]] == ["worker-0", "worker-1", "worker-2"], status
     assert all(m["exit_code"] == 0 for m in status["members"]), status
+    given_out = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert all(int(m["address"].split(":")[1]) < given_out for m in status["members"]), "a port that any connection may have"
     for i in range(3):
         code, text = server.get(f"/logs?id=0&member=worker-{i}")
         assert code == 200 and text == f"worker {i} of 3 serves {status['members'][i]['address']}\nmet everybody\n", text
