@@ -39,11 +39,11 @@ struct event {
     char *message;           /* the latest, of a combined one; else NULL                       */
     uint64_t random;         /* of its own name                                                */
     uint64_t version;        /* of the object; 0 = left out                                    */
-    int64_t first_s;         /* when it came first, Unix                                       */
+    int64_t first_s, last_s; /* when it came first and last, Unix                              */
     int count, told;         /* how often it came; what the server was told last, and got      */
     int telling;             /* what it is being told                                          */
     int tries;               /* that failed in a row                                           */
-    int64_t last_ms;         /* when it came last                                              */
+    int64_t last_ms;         /* when it came last, by the loop's clock                         */
     uint64_t request, timer; /* 0 = none */
     bool made;               /* the server has it                                              */
     bool waits;              /* in the line to be told                                         */
@@ -196,11 +196,6 @@ static void *s_remembered(const kube_recorder_t *self, tt_dict_t *dict, const ch
 }
 
 /* ---- telling the server ------------------------------------------------------------------------------------------- */
-
-static int64_t s_wall_s(void)
-{
-    return tt_wall_ns() / 1000000000;
-}
 
 /*  Unix time as metav1.Time. */
 static json_t *s_time(int64_t unix_s)
@@ -356,7 +351,7 @@ static void s_tell(void *ctx)
     char *name = s_name(event);
     json_t *body = event->made ? json_object() : s_body(event, name);
     json_object_set_new(body, "count", json_integer(event->count));
-    json_object_set_new(body, "lastTimestamp", s_time(s_wall_s()));
+    json_object_set_new(body, "lastTimestamp", s_time(event->last_s));
     if (event->message)
         json_object_set_new(body, "message", json_string(event->message));
     s_send(self, event, body, name);
@@ -396,7 +391,7 @@ static bool s_combined(kube_recorder_t *self, const char *key, const char *messa
     return false;
 }
 
-static event_t *s_event(kube_recorder_t *self, const char *key, uint64_t version)
+static event_t *s_event(kube_recorder_t *self, const char *key, uint64_t version, int64_t wall_s)
 {
     json_t *words = json_string(key); /* NULL: not UTF-8 */
     json_decref(words);
@@ -405,7 +400,7 @@ static event_t *s_event(kube_recorder_t *self, const char *key, uint64_t version
     event_t *event = tt_new0(sizeof *event);
     event->recorder = self;
     event->version = version;
-    event->first_s = s_wall_s();
+    event->first_s = wall_s;
     randombytes_buf(&event->random, sizeof event->random);
     event->key = tt_dict_set(&self->events, key, event);
     return event;
@@ -435,12 +430,14 @@ static bool s_record(kube_recorder_t *self, const char *group, const char *messa
     const bool combined = s_combined(self, group, message);
     char *key = combined ? tt_strdup(group) : tt_sprintf("%s\n%s", group, message);
     event_t *event = s_known(self, key);
+    const int64_t wall_s = tt_wall_ns() / 1000000000;
     if (!event)
-        event = s_event(self, key, version);
+        event = s_event(self, key, version, wall_s);
     free(key);
     if (!event)
         return false;
     event->count++;
+    event->last_s = wall_s;
     event->last_ms = s_now_ms(self);
     if (combined) {
         free(event->message);

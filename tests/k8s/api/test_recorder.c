@@ -11,6 +11,15 @@
 
 #define EVENTS "/api/v1/namespaces/ns/events"
 
+/*  The linker sends every look at the wall clock here (CMakeLists.txt): each takes a second. */
+int64_t __wrap_tt_wall_ns(void);
+
+int64_t __wrap_tt_wall_ns(void)
+{
+    static int64_t seconds = INT64_C(1800000000);
+    return ++seconds * 1000000000;
+}
+
 typedef struct {
     world_t world;
     kube_recorder_t *recorder;
@@ -106,6 +115,28 @@ static void test_one_and_again(void **state)
     kube_recorder_event(bench.recorder, &s_job, "Normal", "DIJobCreated", "job job is created");
     events = s_list(&bench, EVENTS "?limit=0");
     assert_int_equal(json_array_size(events), 2);
+    json_decref(events);
+    s_close(&bench);
+}
+
+/*  However late the server is told of it. */
+static void test_times_are_those_of_its_coming(void **state)
+{
+    (void)state;
+    bench_t bench;
+    s_open(&bench);
+    free(world_ctl(&bench.world, "{'do':'faults','faults':[{'at':'write','what':'500'}]}"));
+    kube_recorder_event(bench.recorder, &s_job, "Normal", "A", "once");
+    world_until(&bench.world, s_idle, bench.world.client, 0);
+    world_turn(&bench.world, 2100);
+    json_t *events = s_list(&bench, EVENTS "?limit=0");
+    const json_t *event = s_find(events, "once");
+    assert_string_equal(s_text(event, "firstTimestamp"), s_text(event, "lastTimestamp"));
+    json_decref(events);
+    kube_recorder_event(bench.recorder, &s_job, "Normal", "A", "once");
+    events = s_list(&bench, EVENTS "?limit=0");
+    event = s_find(events, "once");
+    assert_true(strcmp(s_text(event, "firstTimestamp"), s_text(event, "lastTimestamp")) < 0);
     json_decref(events);
     s_close(&bench);
 }
@@ -249,7 +280,8 @@ static void test_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_and_again), cmocka_unit_test(test_combined),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_and_again),
+        cmocka_unit_test(test_times_are_those_of_its_coming), cmocka_unit_test(test_combined),
         cmocka_unit_test(test_spending), cmocka_unit_test(test_words), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_many)};
     return cmocka_run_group_tests(tests, NULL, world_end);
