@@ -321,6 +321,11 @@ static bool s_has_failed(void *ctx)
     return kube_reflector_stats(self->reflector).errors > 0;
 }
 
+static bool s_is_silent(void *ctx)
+{
+    return world_met(&((bench_t *)ctx)->world);
+}
+
 static void test_silence(void **state)
 {
     (void)state;
@@ -329,6 +334,7 @@ static void test_silence(void **state)
     s_ctl(&bench, "{'do':'faults','faults':[{'at':'watch','what':'silence'}]}");
     s_reflect(&bench, (kube_reflector_opts_t){0});
     s_until(&bench, s_is_synced);
+    s_until(&bench, s_is_silent); /* this watch, and not the next one */
     s_make(&bench, "a", "one");
     world_turn(&bench.world, 119000);
     assert_null(s_value(&bench, "a"));

@@ -53,6 +53,14 @@ char *world_ctl(world_t *self, const char *command)
     return answer;
 }
 
+bool world_met(void *ctx)
+{
+    char *left = world_ctl(ctx, "{'do':'left'}");
+    const bool met = strcmp(left, "[]") == 0;
+    free(left);
+    return met;
+}
+
 void world_until(world_t *self, bool (*done)(void *ctx), void *ctx, int speed)
 {
     int64_t was = tt_now_ns(tt_clock_real());

@@ -16,6 +16,8 @@ void world_close(world_t *self);
 int world_end(void **state);
 /*  POST /ctl. The text has ' for ". Returns the answer; caller frees. */
 char *world_ctl(world_t *self, const char *command);
+/*  Has something met each of the faults that were asked for? What is to be held back is held then. ctx: the world. */
+bool world_met(void *ctx);
 /*  One request with kube_client_call; ' for " in the body. */
 tt_status_t world_call(world_t *self, const char *method, const char *path, const char *body, char **answer);
 /*  Run the loop, time going `speed` times as fast as it does, until done says so; fails the test after 60 s. With a speed,

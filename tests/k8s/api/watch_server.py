@@ -11,6 +11,7 @@ Any path is a collection (.../configmaps) or an object of one (.../configmaps/NA
       one that is older, and twice), "back" (a bookmark of the past); of a write also "lost" (done, but not answered), "held" and
       "held403" (it waits, then is done or refused)
   {"do": "let"}                 what is held goes on
+  {"do": "left"}                answers the faults that nothing has met yet
   {"do": "compact"}             what came before is forgotten: older watches and pages get 410
   {"do": "set_back", "by": N}   versions go back, as after the restoring of a backup; all watches end
   {"do": "bookmark"}            to every watch
@@ -266,6 +267,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 faults.extend(command["faults"])
             elif do == "let":
                 let += 1
+            elif do == "left":
+                answer = list(faults)
             elif do == "compact":
                 compact()
             elif do == "bookmark":

@@ -230,7 +230,7 @@ static void s_assert_no_events(bench_t *bench)
 }
 
 /*  The lease is another's: a round's writes are not sent, are no failures that anybody is told of, and come again. A write
- *  that somebody asked for over HTTP is everybody's. */
+ *  that somebody asked for over HTTP is everybody's. The clock stands: nobody renews the other's lease. */
 static void test_who_does_not_lead_writes_nothing_for_itself(void **state)
 {
     bench_t *bench = *state;
@@ -272,7 +272,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_is_removed_and_what_was_gone_before, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_a_removal_that_failed_leaves_the_store_as_it_is, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(test_who_does_not_lead_writes_nothing_for_itself, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_who_does_not_lead_writes_nothing_for_itself, bench_setup_clock, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_end_in_the_middle, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, world_end);
