@@ -495,7 +495,8 @@ def test_rights(k8s):
         assert not may(OPERATOR, verb, what, "-A"), f"the operator may {verb} {what}"
     assert not may(OPERATOR, "create", "pods", "-A", "--subresource=exec")
     lease = "leases.coordination.k8s.io"
-    assert may(OPERATOR, "create", lease, "-n", "di-system") and may(OPERATOR, "update", lease + "/tutti-operator", "-n", "di-system")
+    await_rights(OPERATOR, "create", lease, "-n", "di-system")  # of a Role, which the server hears of by itself
+    assert may(OPERATOR, "update", lease + "/tutti-operator", "-n", "di-system")
     assert not may(OPERATOR, "update", lease + "/other", "-n", "di-system") and not may(OPERATOR, "create", lease, "-n", "default")
 
     tfjobs = "tfjobs.kubeflow.org"  # they may be another operator's: only where somebody asks for it

@@ -160,7 +160,7 @@ def test_an_aggregator_reports_a_learner_that_cannot_be_reached(k8s):
     log = lambda: k8s.logs(name)
     lost = lambda: set(re.findall(r"Fail to connect to learner\(([^)]*)\)", log()))
     with s_impatient(k8s, "aggregator"):  # two addresses, one after the other
-        wait_for(lambda: len(lost()) == 2, lambda: f"{name} to give its learner up: {log()}")
+        wait_for(lambda: len(lost()) >= 2, lambda: f"{name} to give its learner up: {log()}")  # and perhaps the next one, which starts
 
     def sees():
         lines = [json.loads(line) for line in log().splitlines() if line.startswith("{")]

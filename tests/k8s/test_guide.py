@@ -23,6 +23,8 @@ from transcript_rig import SOURCE, commands  # noqa: E402
 IMAGE = "registry.example/tutti:0.1.0"
 JOB = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs/cartpole"
 PODS = "/api/v1/namespaces/default/pods"
+EVENTS = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=cartpole"
+OPERATORS = "/api/v1/namespaces/di-system/pods?labelSelector=app.kubernetes.io/name=di-operator"
 PATIENCE = 270.0
 s_batch = transcript_rig.Transcript("transcript-batch.md", "A session with a gang scheduler and a queue", """\
 The commands of [kubernetes.md](kubernetes.md#all-of-its-pods-or-none) for both and what they print, written down by
@@ -46,6 +48,11 @@ def phase(k8s):
 
 def await_phase(k8s, wanted):
     wait_for(lambda: phase(k8s) == wanted, lambda: f"cartpole to be {wanted}, not {phase(k8s)}", PATIENCE)
+
+
+def reasons(k8s):
+    """Of the events on the job."""
+    return {event["reason"] for event in k8s.get(EVENTS)["items"]}
 
 
 def await_nothing(k8s):
@@ -75,6 +82,7 @@ def test_from_nothing_to_succeeded(k8s):
     for command in commands(blocks("From nothing to Succeeded")[0]):
         if " -w" in command:
             await_phase(k8s, "Succeeded")
+            wait_for(lambda: "DIJobSucceeded" in reasons(k8s), "the event, which comes after the phase", PATIENCE)
             command = command.replace(" -w", "")
         said[command.split("#")[0].strip()] = type_in(k8s, command)
     summary = [line for line in said["kubectl logs -f cartpole-coordinator"].splitlines() if line.startswith("{")]
@@ -247,10 +255,17 @@ def place_gang(k8s):
     least = k8s.get(path)["spec"]["minMember"]
     waits = lambda: members(k8s, lambda pod: pod["spec"]["schedulerName"] == "volcano" and "nodeName" not in pod["spec"])
     names = wait_for(lambda: len(waits()) == least and waits(), lambda: f"{least} pods for Volcano: {waits()}", PATIENCE)
+    k8s.patch(f"{path}/status", {"status": {"phase": "Running", "running": least}})  # before they run: with the job's end the group goes
     for name in names:
         k8s.api("POST", f"{PODS}/{name}/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
                                                    "target": {"kind": "Node", "name": cluster.parts.NODE}})
-    k8s.patch(f"{path}/status", {"status": {"phase": "Running", "running": least}})
+
+
+def await_operators(k8s):
+    """Only those of the Deployment as it is now: the rollout is over when the last old one has been asked to end, and until it has heard of that
+    it may lead, and knows neither gangs nor queues."""
+    names = lambda: [pod["metadata"]["name"] for pod in k8s.get(OPERATORS)["items"]]
+    wait_for(lambda: len(names()) == 2, lambda: f"two operators: {names()}", PATIENCE)
 
 
 def check_rights(k8s):
@@ -267,7 +282,7 @@ def test_all_of_its_pods_or_none(k8s):
     prompt.follow(
         blocks("All of its pods, or none")[0],
         ("kubectl apply -k k8s/overlays/gang", r"^clusterrole\S+/di-operator-podgroups created$"), ("kubectl -n di-system set image", "updated$"),
-        ("kubectl -n di-system rollout status", "successfully rolled out$"), ("kubectl create -k mine", "^dijob.* created$",
+        ("kubectl -n di-system rollout status", "successfully rolled out$", lambda: await_operators(k8s)), ("kubectl create -k mine", "^dijob.* created$",
          lambda: wait_for(lambda: len(members(k8s)) == 6, lambda: f"six pods: {members(k8s)}", PATIENCE)),
         ("kubectl get podgroups", r"^cartpole +6 +\d+s$"))
     s_batch.say("Volcano gives all six of them a node.")
@@ -287,7 +302,7 @@ def test_in_a_queue(k8s):
     prompt.follow(
         blocks("In a queue")[0],
         ("kubectl apply -k k8s/overlays/queue", r"^clusterrole\S+/di-operator-queue created$"), ("kubectl -n di-system set image", "updated$"),
-        ("kubectl -n di-system rollout status", "successfully rolled out$"), ("cat >mine/kustomization.yaml", r"\A\Z"),
+        ("kubectl -n di-system rollout status", "successfully rolled out$", lambda: await_operators(k8s)), ("cat >mine/kustomization.yaml", r"\A\Z"),
         ("kubectl create -k mine", "^dijob.* created$", lambda: test_queue.s_await_workload(k8s, "cartpole"), lambda: await_phase(k8s, "Suspended"),
          lambda: wait_for(lambda: k8s.get(JOB)["status"].get("reason") == "AwaitingAdmission", "the reason", PATIENCE)),
         ("kubectl get dijob cartpole", r"^cartpole +Suspended +\d+s +AwaitingAdmission$"), ("kubectl get workloads", r"^dijob-cartpole-\w{5} +team-rl +\d+s$"))

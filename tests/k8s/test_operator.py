@@ -65,10 +65,14 @@ class Operator:
             return re.search(rf"{what} at port (\d+)", self.text())
         return int(wait_for(look, f"the port of {what}")[1])
 
-    def metric(self, name):
+    def metrics(self, *names):
+        """From one page: at one moment."""
         code, text = self.k8s.http(self.probes, "/metrics")
         check(code == 200, f"/metrics says {code}")
-        return float(re.search(rf"^tutti_operator_{name} (\S+)$", text.decode(), re.M)[1])
+        return [float(re.search(rf"^tutti_operator_{name} (\S+)$", text.decode(), re.M)[1]) for name in names]
+
+    def metric(self, name):
+        return self.metrics(name)[0]
 
     def call(self, method, path, body=None):
         code, text = self.k8s.http(self.api, path, method, json.dumps(body) if body is not None else None)
@@ -81,7 +85,7 @@ class Operator:
         wait_for(self.is_idle, "an idle operator")
 
     def is_idle(self):
-        return self.metric("queue_depth") == 0 and self.metric("requests_pending") == 0
+        return self.metrics("queue_depth", "requests_pending") == [0, 0]
 
     def stop(self, number=signal.SIGTERM):
         if self.log.closed:

@@ -11,7 +11,7 @@ from cluster import check, wait_for
 
 cluster.require()
 import test_tfjob as tf  # noqa: E402
-from test_operator import (DEADLINE, JOBS, PODS, Operator, s_await_phase, s_create, s_events,  # noqa: E402
+from test_operator import (DEADLINE, JOBS, PODS, Operator, s_await_active, s_await_phase, s_create, s_events,  # noqa: E402
                            s_job, s_move, s_pods, s_template)
 
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
@@ -341,6 +341,8 @@ def test_an_operator_that_comes_later_writes_nothing(k8s):
     k8s.kubectl("delete", "dijob", "--all", "--wait=false")
     with Operator(k8s, "--queue=kueue") as op:
         s_start_queued(k8s, "calm")
+        for role, count in (("coordinator", 1), ("collector", 2)):  # what it has not heard of is the next one's to write
+            s_await_active(k8s, "calm", role, count)
         op.idle()
         time.sleep(2)  # the last events
     before = time.time()

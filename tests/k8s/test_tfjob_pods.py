@@ -35,6 +35,15 @@ for host in $hosts; do
 done
 """
 
+# Who is the job's end waits till the other worker has met all; that one serves till it is stopped.
+LAST = ASK + r"""
+echo all > /tmp/www/met
+case $(hostname) in
+*-worker-0) until [ "$(wget -q -O - http://$(echo "$hosts" | grep worker-1)/met)" = all ]; do sleep 0.2; done ;;
+*) sleep 3600 ;;
+esac
+"""
+
 
 def s_create(k8s, name, replicas, **spec):
     """replicas: {type: (count, policy, script)}"""
@@ -49,7 +58,7 @@ def s_create(k8s, name, replicas, **spec):
 def test_they_find_each_other(k8s):
     """Two workers ask a parameter server, an evaluator and each other; when worker 0 is done who serves is stopped."""
     with operator(k8s):
-        s_create(k8s, "meet", {"PS": (1, "Never", SERVE), "Evaluator": (1, "Never", SERVE), "Worker": (2, "Never", ASK + "sleep 2")})
+        s_create(k8s, "meet", {"PS": (1, "Never", SERVE), "Evaluator": (1, "Never", SERVE), "Worker": (2, "Never", LAST)})
         s_await(k8s, "meet", "Succeeded")
         text = k8s.kubectl("logs", "meet-worker-0").stdout
         check({f"met meet-{place}" for place in ("ps-0", "evaluator-0", "worker-0", "worker-1")} <= set(text.split("\n")), text)

@@ -177,7 +177,7 @@ def test_elasticdl(k8s):
     s_elasticdl.say("The tunnel, in a terminal of its own, to be ended with Ctrl-C:")
     tunnel.write()
     s_elasticdl.say("## A task")
-    (said,) = prompt.follow(submit, ("tutti submit", r"^making workers\n(?:.*\n)*succeeded$"))
+    (said,) = prompt.follow(submit, ("tutti submit", r"^task hello has id 0 (?:.*\n)*succeeded$"))  # of its steps those are said that a look meets
     state, logs, end = re.findall(r"^  (?:state|logs|end) +(curl .*)$", said, re.M)
     s_ended(k8s, "hello")
     prompt.follow([state, logs, log], ("curl", r'"state": ?"succeeded"'), ("curl", r"^worker 0 of 2 workers$"), ("curl", r"^worker 1 of 2 workers$"))
@@ -187,7 +187,7 @@ def test_elasticdl(k8s):
 
     s_elasticdl.say("## With a parameter server")
     check("--image mnist " in servers and "img=mnist&" in create, f"{servers} {create}")
-    prompt.follow([servers.replace("mnist", MNIST), servers_log], ("tutti submit --strategy ParameterServer", r"^making parameter servers\n(?:.*\n)*succeeded$"),
+    prompt.follow([servers.replace("mnist", MNIST), servers_log], ("tutti submit --strategy ParameterServer", r"^task servers has id 1 (?:.*\n)*succeeded$"),
                   ("curl", r"^worker 0 of 2 workers$"))
 
     s_elasticdl.say("## The original's request")
