@@ -293,6 +293,18 @@ static void test_another_rank_0_says_that_it_is_solved(void **state)
     assert_string_equal(sha, s_want);
 }
 
+#define KEPT "checkpoint: {every_s: 0.01, keep: 2}\n"
+
+/*  Two updates, and a third so long after them that it leaves a snapshot. Of this one we have heard, and there is none that is newer. */
+static void s_until_newest(world_t *world, const fake_member_t *leader)
+{
+    world_until(world, strstr(leader->state, "waiting for batch 2:"), "two updates, and what was due after them");
+    const int64_t due_ms = tt_now_ms(tt_clock_real()) + 2 * 10;
+    world_until(world, tt_now_ms(tt_clock_real()) >= due_ms, "a snapshot to be due");
+    world->collector.gate = 3;
+    world_until(world, strstr(world->snapshot, "/00000003."), "the snapshot of the third");
+}
+
 static double s_best(const world_t *world)
 {
     char path[512];
@@ -309,8 +321,8 @@ static void test_another_rank_0_leaves_the_best(void **state)
 {
     (void)state;
     static world_t world;
-    char sha[65], waits[64];
-    world_open(&world, LONG "checkpoint: {every_s: 0.01, keep: 2}\n");
+    char sha[65];
+    world_open(&world, LONG KEPT);
     world.collector.gate = 2;
     world.collector.poison = 100;
     fake_member_t *first = s_learner(&world, 0), *second = s_learner(&world, 1);
@@ -318,10 +330,8 @@ static void test_another_rank_0_leaves_the_best(void **state)
     fake_in(&world.run, second);
     s_start_aggregator(&world, 0);
     fake_roster(&world.run, true, NULL);
-    for (; world.snapshots == 0 && world.collector.gate < 20; world.collector.gate++)
-        world_until(&world, world_update(&world) >= world.collector.gate, "an update");
-    snprintf(waits, sizeof waits, "waiting for batch %d:", (int)world.collector.gate);
-    world_until(&world, world.snapshots > 0 && strstr(second->state, waits), "a snapshot");
+    s_until_newest(&world, first);
+    world_until(&world, strstr(second->state, "waiting for batch 3:"), "the other one to have come as far");
     world_kill(&world, first, SIGKILL);
     const double best = s_best(&world);
     world.collector.poison = -10000;
@@ -388,15 +398,12 @@ static void test_a_roll_back(void **state)
     (void)state;
     static world_t world;
     char sha[65], snapshot[256];
-    world_open(&world, LONG "checkpoint: {every_s: 0.01, keep: 2}\n");
+    world_open(&world, LONG KEPT);
     world.collector.gate = 2;
     fake_member_t *first = s_learner(&world, 0);
     fake_in(&world.run, first);
     fake_roster(&world.run, true, NULL);
-    for (; world.snapshots == 0 && world.collector.gate < 30;
-         world.collector.gate++) /* a tick without messages lasts longer than every_s */
-        world_until(&world, world_update(&world) >= world.collector.gate, "an update");
-    world_until(&world, world.snapshots > 0, "a snapshot");
+    s_until_newest(&world, first);
     memcpy(snapshot, world.snapshot, sizeof snapshot);
     world_kill(&world, first, SIGKILL);
     fake_out(&world.run, first);
