@@ -32,7 +32,7 @@ def s_check(world, env, algorithm, network, *sets):
     text = (f"env: {env}\nnum_envs: 8\nnum_steps: 16\nalgorithm: {algorithm}\nnetwork: {network}\nlearner: {{shards: 4}}\n"
             "stop: {env_steps: 384}\n")
     config = world.config(text)
-    cpu, card = (world.train(config, *sets, f"learner.device={device}", seed=3) for device in ("cpu", CARD))
+    cpu, card = (world.train_together(config, *sets, f"learner.device={device}", seed=3) for device in ("cpu", CARD))
     for key in ("weights_sha256", "episodes", "return_mean"):
         equal(card[key], cpu[key], f"{key} of {env}, {algorithm}, {' '.join(sets)}")
     for path in glob.glob(os.path.join(card["run_dir"], "logs", "learner*")):
@@ -150,8 +150,8 @@ def test_two_cards(world):
                           "learner: {shards: 4}\nstop: {env_steps: 384}\n")
     cpu = world.train(config, seed=3)
     for device, learners, collectors in (("cuda-sim", (0, 1, 0), (0, 1)), ("cuda-sim:1", (1, 1, 1), (1, 1))):
-        card = world.train(config, f"learner.device={device}", f"collector.device={device}", "learner.replicas=3",
-                           "collector.replicas=2", seed=3, env=two)
+        card = world.train_together(config, f"learner.device={device}", f"collector.device={device}", "learner.replicas=3",
+                                    "collector.replicas=2", seed=3, env=two)
         equal(card["weights_sha256"], cpu["weights_sha256"], "weights")
         for role, numbers in (("learner", learners), ("collector", collectors)):
             for index, number in enumerate(numbers):

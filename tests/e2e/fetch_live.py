@@ -13,7 +13,7 @@ import threading
 import urllib.parse
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, check, equal, main, wait_for
+from rig import ENDLESS, check, equal, main, stands_still, wait_for
 
 USAGE, DATA, NOT_FOUND, UNAVAILABLE, IO, PROTOCOL, DENIED = 64, 65, 66, 69, 74, 76, 77
 FETCHED = "fetched.safetensors"
@@ -118,7 +118,7 @@ def test_damaged(world):
     wait_for(lambda: world.await_snapshot(run_dir, process) and len(numbered()) > 2, "snapshots")
     learner = world.replica("learner", 0)
     os.kill(learner, signal.SIGSTOP)  # no more of them
-    wait_for(lambda: s_read(f"/proc/{learner}/stat").rpartition(b")")[2].split()[0] == b"T", "the learner to stand still")
+    wait_for(lambda: stands_still(learner), "the learner to stand still")
     newest = s_settled(world, run_dir)
     before = max(name for name in numbered() if name < newest)
     s_damage(f"{folder}/{newest}")

@@ -71,7 +71,8 @@ LIMITS = {"TT_ENV_START_S": "15", "TT_ENV_STEP_S": "2"}  # of those that hang: t
 
 
 def play(world, what, count=1):
-    return world.tutti("bench", "envs", f"gym:tt_gym_envs:{what}", "-n", count, "-s", "0.01", env=LIMITS if "hang" in what else None)
+    limited = "hang" in what and "close" not in what  # closing has a limit of its own
+    return world.tutti("bench", "envs", f"gym:tt_gym_envs:{what}", "-n", count, "-s", "0.01", env=LIMITS if limited else None)
 
 
 def workers(world):
@@ -198,7 +199,7 @@ def test_simulators_that_it_leaves(world):
                  ("bench", "envs", env, "-n", 2, "-s", "0.01"), ("envs", env)):
         done = world.tutti(*args)
         equal(done.returncode, 0, f"{args}: {done.stderr}")
-        equal(world.processes(), {}, f"left of {args}")
+        world.await_empty()  # a simulator that was left would stay; one that was killed may need a moment to be gone
 
 
 def test_few_files(world):
@@ -638,7 +639,8 @@ def test_a_loud_env(world):
     follower = world.start("logs", "-f", run_dir, "collector")
     world.summary(process)
     path = os.path.join(run_dir, "logs", "collector-0.log")
-    check(os.path.getsize(path) < 1 << 20, f"{os.path.getsize(path)} bytes of {count * 900}")
+    # a follower may be reading at any moment, and so at each in which it would be cut: it grows to twice the limit then (controller/logfile.h)
+    check(os.path.getsize(path) < 2 << 20, f"{os.path.getsize(path)} bytes of {count * 900}")
     followed = world.finish(follower)[1]
     for said in (world.tutti("logs", run_dir, "collector").stdout, followed):
         lines = said.splitlines()

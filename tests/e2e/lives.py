@@ -11,7 +11,7 @@ import sys
 import urllib.request
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, JOB, PATIENT, SOURCE, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, JOB, PATIENT, SOURCE, check, equal, main, stands_still, steps, wait_for
 
 MORE = max(steps(20_000), 10_000)  # after resume; so many have a hundred episodes
 DATA, NO_INPUT, USAGE, CONFIG, IO = 65, 66, 64, 78, 74
@@ -472,21 +472,12 @@ def s_metric(run_dir, url, name):
         return float(re.search(rf"(?m)^tutti_{name} (\S+)$", answer.read().decode()).group(1))
 
 
-def s_stands(pid):
-    """All of its threads: the first one may stand still while another still writes."""
-    folder, states = f"/proc/{pid}/task", []
-    for thread in os.listdir(folder):
-        with contextlib.suppress(FileNotFoundError), open(f"{folder}/{thread}/stat", encoding="utf-8") as file:
-            states.append(file.read().rpartition(")")[2].split()[0])
-    return set(states) == {"T"}
-
-
 @contextlib.contextmanager
 def s_standing_still(pid):
     """Makes no folder anew, and no file in it, between two steps of ours."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        wait_for(lambda: s_stands(pid), f"process {pid} to stand still")
+        wait_for(lambda: stands_still(pid), f"process {pid} to stand still")
         yield
     finally:
         os.kill(pid, signal.SIGCONT)

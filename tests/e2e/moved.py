@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import check, equal, main, wait_for
+from rig import PATIENT, check, equal, main, wait_for
 
 UNSAVED = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins", "unsaved.so")
 JOB = f"""\
@@ -64,7 +64,7 @@ def test_killed_and_scaled(world):
 
 
 def test_a_run_that_is_left_alone(world):
-    summary = world.train(world.config(JOB), "stop.env_steps=50000")
+    summary = world.train(world.config(JOB), PATIENT, "stop.env_steps=50000")
     last = s_check_means(summary["run_dir"])[-1]
     equal(last["broken_trajectories"], 0, "broken trajectories")
 

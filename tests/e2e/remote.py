@@ -10,7 +10,7 @@ import sys
 import threading
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, equal, main, newest_update, steps, wait_for
+from rig import BATCH, ENDLESS, PATIENT, equal, main, newest_update, steps, wait_for
 
 
 class Line(threading.Thread):
@@ -73,7 +73,7 @@ def s_ready(world, run_dir, role):
 def test_a_learner_and_a_collector_join(world):
     config = world.config()
     listening = ["aggregator.replicas=1", "coordinator.listen=tcp://127.0.0.1:0"]
-    process, run_dir = world.start_run(config, *listening, ENDLESS, seed=3)
+    process, run_dir = world.start_run(config, *listening, PATIENT, ENDLESS, seed=3)  # who joins waits for no lease: scale.py
     world.await_steps(run_dir, 1, process)
     roles = [s_join(world, "learner", run_dir), s_join(world, "collector", run_dir)]
     wait_for(lambda: s_ready(world, run_dir, "learner") == 2, "two learners in the roster")

@@ -155,6 +155,12 @@ def test_interrupted(world):
     equal(resumed["weights_sha256"], still["weights_sha256"], "weights after SIGINT")
 
 
+def s_leader(world, run_dir, process, learners):
+    """The member, once so many hold the weights."""
+    holding = [member for member in world.look(run_dir, process)["members"] if member.get("holds")]
+    return len(holding) == learners and next((member for member in holding if member.get("rank") == 0), None)
+
+
 def test_leader_killed(world):
     """Another learner writes from there on, all of it; then everything goes."""
     config = s_config(world)
@@ -163,7 +169,8 @@ def test_leader_killed(world):
     newest = s_await_newer(run_dir, newest_update(run_dir), process)
     theirs = set(map(s_writer, s_files(run_dir)))
     equal(len(theirs), 1, "writers")
-    os.kill(world.replica("learner", 0), signal.SIGKILL)
+    leader = wait_for(lambda: s_leader(world, run_dir, process, 2), "two learners with weights")  # whoever was there first
+    os.kill(leader["pid"], signal.SIGKILL)
     wait_for(lambda: set(map(s_writer, s_files(run_dir))) - theirs, "a file of the other learner")
     s_await_newer(run_dir, s_await_newer(run_dir, newest, process), process)
     wait_for(lambda: theirs.isdisjoint(map(s_writer, s_files(run_dir))),

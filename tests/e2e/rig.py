@@ -123,6 +123,15 @@ def _proc(pid, name):
         return b""
 
 
+def stands_still(pid):
+    """All threads of a stopped process: its first one may stand still while another still writes."""
+    folder, states = f"/proc/{pid}/task", []
+    for thread in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError), open(f"{folder}/{thread}/stat", encoding="utf-8") as file:
+            states.append(file.read().rpartition(")")[2].split()[0])
+    return set(states) == {"T"}
+
+
 class World:
     """A folder with its own registry of runs. Everything started here is marked and must be gone at the end."""
 
@@ -182,6 +191,15 @@ class World:
         done = self.tutti(*args, deadline=deadline, env=env)
         check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode}, stderr: {done.stderr[-3000:]}")
         return json.loads(done.stdout)
+
+    def train_together(self, config, *sets, **more):
+        """A whole run in which all that were asked for took part. It begins without who is late, and may be over before they
+        come: once more then."""
+        for _ in range(5):
+            summary = self.train(config, *sets, **more)
+            if all_took_part(summary["run_dir"]):
+                return summary
+        raise Failed(f"somebody was late for each run: {rosters(summary['run_dir'])}")
 
     def start_run(self, config, *sets, name="run", seed=None, options=(), by=(), env=None):
         """A run left going, its directory known; returns (process, run_dir)."""
@@ -352,6 +370,19 @@ class World:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             shutil.rmtree(self.path, ignore_errors=True)
+
+
+def rosters(run_dir):
+    """(collectors, learners) of each roster that there was, in all its lives."""
+    with open(os.path.join(run_dir, "logs", "coordinator-0.log"), encoding="utf-8") as file:
+        return [tuple(map(int, counts)) for counts in re.findall(r" roster \d+: .* (\d+) collectors, (\d+) learners", file.read())]
+
+
+def all_took_part(run_dir, before=0):
+    """As many as its config asks for, from the first roster of a life to its end? before: rosters of the lives before it."""
+    with open(os.path.join(run_dir, "config.yaml"), encoding="utf-8") as file:
+        asked = dict(re.findall(r"(?m)^(collector|learner):\n(?:  .*\n)*?  replicas: (\d+)$", file.read()))
+    return set(rosters(run_dir)[before:]) == {(int(asked["collector"]), int(asked["learner"]))}
 
 
 def newest_update(run_dir):

@@ -4,7 +4,7 @@
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, PATIENT, check, equal, main, steps, wait_for
 
 
 def s_counts(world, run_dir):
@@ -31,7 +31,7 @@ def s_scale(world, run_dir, **wanted):
 
 def s_scaled(world, lag):
     config = world.config()
-    process, run_dir = world.start_run(config, f"lag={lag}", ENDLESS, seed=3)
+    process, run_dir = world.start_run(config, f"lag={lag}", PATIENT, ENDLESS, seed=3)  # that nothing waits for a lease is asked below
     world.await_steps(run_dir, 1, process)
     pids = [world.replica("collector", 0), world.replica("learner", 0)]
     s_scale(world, run_dir, collector=3)

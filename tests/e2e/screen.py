@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import DEADLINE, ENDLESS, SOURCE, TUTTI, check, equal, main, wait_for
+from rig import DEADLINE, ENDLESS, PATIENT, SOURCE, TUTTI, check, equal, main, wait_for
 
 sys.path.insert(0, os.path.join(SOURCE, "tools"))
 from terminal import Program
@@ -60,7 +60,7 @@ def test_every_width(world):
             (80, 24, ("losses", "entropy", "explained_variance", "time", "learner  ", " %", "memory", " left")),
             (120, 40, ("losses", "clipfrac", "time", "aggregator", "gradients", "of the time")),
             (200, 50, ("losses", "approx_kl", "charts", "time", "aggregator", "gradients", "of the time"))):
-        it = program(world, width, height, "--set", "collector.replicas=2", "--set", "learner.replicas=2",
+        it = program(world, width, height, "--set", "collector.replicas=2", "--set", "learner.replicas=2", "--set", PATIENT,
                      name=f"{WIDE_NAME}-{width}-{height}")
         check(it.until(shows(*wanted), DEADLINE), f"{width}x{height}: not {wanted} in {it.screen.text()}")
         check_block(it.screen)
@@ -75,7 +75,7 @@ def test_every_width(world):
 
 
 def test_a_window_that_changes(world):
-    it = program(world, 160, 40)
+    it = program(world, 160, 40, "--set", PATIENT)
     check(it.until(shows("losses", "time", "of the time"), DEADLINE), f"{it.screen.text()}")
     for width, height in ((60, 40), (60, 12), (30, 5), (100, 30), (200, 50)):
         it.resize(width, height)
