@@ -4,6 +4,9 @@
 #pragma once
 #include "tests/folder.h"
 #include "tests/test.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,15 +32,22 @@ static inline int again_teardown(void **state)
     return folder_remove(again_dir);
 }
 
-/*  A process that has this environment, from its first exec on. */
+/*  A process that has this environment from its first exec on, which closes the pipe. It ends with us, whatever comes. */
 static inline pid_t again_start(char *const *env)
 {
     char *const argv[] = {again_script, NULL};
+    int ends[2];
+    char none;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     const pid_t pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         execve(again_script, argv, env);
         _exit(127);
     }
     assert_true(pid > 0);
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &none, 1), 0);
+    close(ends[0]);
     return pid;
 }

@@ -36,7 +36,7 @@ typedef struct {
     bool move;        /* the run's directory then; another run takes its place if `taken` */
     bool taken;
     bool moved;
-    int ticks; /* of 100 ms, since it was moved, and a second by the clock */
+    _Atomic(int64_t) stands_ns; /* the time at which its clock stands, 0: at none; the link's thread looks at it, too */
     bool asked, stopped;
     char notes[4096];
 } watch_t;
@@ -44,7 +44,9 @@ typedef struct {
 static int64_t s_now(const tt_clock_t *self)
 {
     const watch_t *watch = (const watch_t *)(const void *)((const char *)self - offsetof(watch_t, clock));
-    return (watch->over && !watch->deaf ? 0 : tt_now_ns(tt_clock_real())) + self->fake_ns;
+    const int64_t now = (watch->over && !watch->deaf ? 0 : tt_now_ns(tt_clock_real())) + self->fake_ns;
+    const int64_t stands = watch->stands_ns;
+    return stands && now > stands ? stands : now;
 }
 
 static void s_ask(watch_t *self)
@@ -67,6 +69,18 @@ static size_t s_starts(const watch_t *self)
     return lines;
 }
 
+/*  The only one that has begun. */
+static pid_t s_pid(const watch_t *self)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, 4096);
+    assert_ok(tt_rundir_read(&self->run, "starts", &text));
+    const pid_t pid = (pid_t)atoi(tt_buf_text(&text));
+    tt_buf_free(&text);
+    assert_true(pid > 1);
+    return pid;
+}
+
 static void s_note(void *ctx, const char *text)
 {
     watch_t *self = ctx;
@@ -75,6 +89,8 @@ static void s_note(void *ctx, const char *text)
     self->silent += strstr(text, "not a word") != NULL;
     if (self->silent >= self->mute + (self->real && !self->speaks ? 2 : 0) + self->speaks)
         s_ask(self);
+    if (self->moved && self->silent)
+        s_ask(self); /* it should have ended long since, and is not about to */
 }
 
 static void s_move(watch_t *self)
@@ -136,17 +152,23 @@ static void s_speak_late(watch_t *self)
     self->stopped = true;
 }
 
+/*  Its coordinator has gone, so its worker is told a second later at the most. From then on the clock stands: it is not killed, however long
+ *  it takes until it has heard that. */
+static void s_stand(watch_t *self)
+{
+    if (!self->stands_ns && s_starts(self) > 0 && kill(s_pid(self), 0) != 0)
+        self->stands_ns = tt_now_ns(tt_clock_real()) + 1000000000;
+}
+
 static void s_tick(void *ctx)
 {
     watch_t *self = ctx;
-    if (self->late) {
+    if (self->late)
         s_speak_late(self);
-        return;
-    }
     if (self->over)
-        return;
-    if (self->moved && ++self->ticks > 20)
-        s_ask(self); /* it should have ended long since */
+        s_stand(self);
+    if (self->late || self->over || self->fails || self->worker)
+        return; /* there is more to see than time going by */
     if (self->move && !self->moved && s_starts(self) > 0)
         s_move(self);
     if (s_starts(self) <= self->silent)
@@ -162,17 +184,11 @@ static void s_scale(void *ctx, const tt_msg_SCALE_t *msg)
 {
     watch_t *self = ctx;
     (void)msg;
-    tt_buf_t text;
     if (self->late)
         assert_ok(tt_rundir_write(&self->run, "welcome", "", 0600));
     if (!self->speaks || self->stopped)
         return;
-    tt_buf_init(&text, 4096);
-    assert_ok(tt_rundir_read(&self->run, "starts", &text));
-    const pid_t pid = (pid_t)atoi(tt_buf_text(&text));
-    assert_true(pid > 1);
-    assert_int_equal(kill(pid, SIGSTOP), 0);
-    tt_buf_free(&text);
+    assert_int_equal(kill(s_pid(self), SIGSTOP), 0);
     self->stopped = true;
 }
 
@@ -212,7 +228,8 @@ static const char s_late[] =
 static const char s_knowing[] =
     "trap 'exit 79' TERM; echo '{\"status\": \"failed\", \"reason\": \"worker/0: diverged\"}' > "
     "$TT_RUN_DIR/result.json; echo $$ >> $TT_RUN_DIR/starts; while :; do sleep 0.01; done";
-static const char s_ending[] = "until [ -e $TT_RUN_DIR/works ]; do sleep 0.01; done; : > $TT_RUN_DIR/over; exit 0";
+static const char s_ending[] = "until [ -e $TT_RUN_DIR/works ]; do sleep 0.01; done; echo $$$$ >> $TT_RUN_DIR/starts; "
+                               ": > $TT_RUN_DIR/over; exit 0";
 static const char s_patient[] =
     "trap ': > $TT_RUN_DIR/hurried; exit 1' TERM; : > $TT_RUN_DIR/works; "
     "until [ -e $TT_RUN_DIR/over ]; do sleep 0.01; done; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.03; done; "
