@@ -22,8 +22,11 @@ def write(folder, text):
 
 
 def ended(agent):
-    """As the master asks: one question, answered when the program ends."""
-    return agent.json("/status?wait_ms=20000")
+    """As the master asks: a question is answered when the program ends, and when that takes too long it is asked again."""
+    def look():
+        status = agent.json("/status?wait_ms=20000")
+        return status["state"] == "ended" and status
+    return wait("the program's end", look)
 
 
 def runs_with_its_environment(folder):
