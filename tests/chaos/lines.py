@@ -27,7 +27,7 @@ if INSIDE not in os.environ:
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from disturbed import check_like, tests_of_lags  # noqa: E402
-from rig import Failed, check, steps  # noqa: E402
+from rig import Failed, check, steps, wait_for  # noqa: E402
 from rig import main as run_tests  # noqa: E402
 
 SEED = int(os.environ.get("LINES_SEED") or time.time_ns() % 1_000_000)
@@ -83,8 +83,8 @@ def s_lines(world, seed, lag, still):
         world.config(), *sets(lag, f"collector.replicas={collectors}", f"learner.replicas={learners}"), seed=7, name=f"run-{seed}-{lag}")
     story, begun = f"LINES_SEED={seed} lag {lag}, {collectors} collectors, {learners} learners: ", time.monotonic()
     try:
-        world.await_steps(run_dir, 1, process)
-        check(len(ports()) > 2, f"listening on {ports()} alone: experience goes another way")
+        world.await_steps(run_dir, 1)
+        wait_for(lambda: len(ports()) > 2 or process.poll() is not None, lambda: f"listening on {ports()} alone: experience goes another way")
         disturb(world, rng, process, said)
         summary = world.summary(process)
         check_like(summary, still, lag)

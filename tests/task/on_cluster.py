@@ -10,7 +10,6 @@ import re
 import signal
 import sys
 import threading
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -174,12 +173,11 @@ def interrupted_in_silence(world):
             cluster.looks(8, "POST", f"again{again}")
             cluster.speaks.clear()
         rig.wait_for(lambda: cluster.unanswered, "a request without an answer")
-        begun = time.monotonic()
         engine.send_signal(signal.SIGINT)
         code, _, said = world.finish(engine)
-        took = time.monotonic() - begun
         cluster.speaks.set()
-        check((code, took < 15) == (130, True), f"the engine's end: {code} after {took:.1f} s: {said}")
+        equal(code, 130, f"the engine's end: {said}")
+        # a second one would have been waited for as long again
         equal(len(cluster.unanswered), 1, f"requests without an answer: {cluster.unanswered}")
         ok(world.tutti("task", "kill", "-t", name(f"again{again}")), "kill")
 
