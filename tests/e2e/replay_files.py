@@ -201,13 +201,38 @@ def test_disk_is_bounded(world):
     equal(summary["status"], "stopped", "status")
 
 
+def s_arrays(path):
+    """What a snapshot holds, by name."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:size])
+    return {name: data[size + item["data_offsets"][0]:size + item["data_offsets"][1]] for name, item in header.items() if "data_offsets" in item}
+
+
+def s_last_piece(path):
+    """File, offset and bytes of the last piece that a snapshot refers to."""
+    arrays = s_arrays(path)
+    number, offset, count, _, _ = struct.unpack("<5q", arrays["tutti.replay.pieces"][-40:])
+    return arrays["tutti.replay.files"][64 * number:64 * number + 64].rstrip(b"\0").decode(), offset, count
+
+
+def s_all_refer(run_dir):
+    """Has no snapshot that could be gone on from, the best one neither, its whole replay in itself?"""
+    try:
+        return all(s_arrays(path).get("tutti.replay.pieces") for path in glob.glob(os.path.join(s_folder(run_dir), "*.safetensors")))
+    except FileNotFoundError:
+        return False  # swept just now
+
+
 def s_killed_run(world, name, seed):
-    """A run that was killed when it had a few snapshots, of which the newest refers to a file."""
+    """A run that was killed when it had a few snapshots, which all refer to files."""
     process, run_dir = world.start_run(s_config(world), OFTEN, "checkpoint.keep=5", PATIENT, ENDLESS, name=name, seed=seed)
     s_await_file(run_dir, process)
     newest = newest_update(run_dir)
     for _ in range(4):
         newest = s_await_newer(run_dir, newest, process)
+    wait_for(lambda: s_all_refer(run_dir), "no snapshot with all of its replay")
     world.kill_all(process)
     return run_dir
 
@@ -219,20 +244,6 @@ def s_spoil(path):
             bytes_[i] ^= 1
         file.seek(0)
         file.write(bytes_)
-
-
-def s_last_piece(path):
-    """File, offset and bytes of the last piece that a snapshot refers to."""
-    with open(path, "rb") as file:
-        data = file.read()
-    size = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:8 + size])
-
-    def array(name):
-        begin, end = header[name]["data_offsets"]
-        return data[8 + size + begin:8 + size + end]
-    number, offset, count, _, _ = struct.unpack("<5q", array("tutti.replay.pieces")[-40:])
-    return array("tutti.replay.files")[64 * number:64 * number + 64].rstrip(b"\0").decode(), offset, count
 
 
 def test_newest_damaged(world):
