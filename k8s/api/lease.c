@@ -14,7 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/when.h"
 
-enum { LEASE_MS = 6000, RENEW_MS = 4000, RETRY_MS = 1000, FREE_MS = 3000, ANSWER_RETRIES = 2 };
+enum { LEASE_MS = 6000, RENEW_MS = 4000, RETRY_MS = 1000, FREE_MS = 3000, ANSWER_RETRIES = 2, LONGEST_S = 3600 };
 
 struct kube_lease {
     kube_client_t *client;
@@ -58,11 +58,12 @@ const char *kube_lease_holder(const kube_lease_t *self)
     return holder ? holder : "";
 }
 
-/*  How long the holder's record is good for us: its own time, never less than ours. */
+/*  How long the holder's record is good for us: its own time, never less than ours, and never more than an hour: what
+ *  stands in it may be anything. */
 static int64_t s_good_ms(const kube_lease_t *self)
 {
     const json_int_t theirs = json_integer_value(json_object_get(s_spec(self), "leaseDurationSeconds"));
-    const int64_t theirs_ms = theirs > 0 && theirs < 3600 ? theirs * 1000 : 0;
+    const int64_t theirs_ms = theirs <= 0 ? 0 : theirs < LONGEST_S ? theirs * 1000 : LONGEST_S * INT64_C(1000);
     return theirs_ms > self->lease_ms ? theirs_ms : self->lease_ms;
 }
 

@@ -155,6 +155,28 @@ static void test_a_long_lease_is_respected(void **state)
     world_close(&world);
 }
 
+/*  Whoever took one for an hour or a day believes in it for as long. */
+static void test_the_longest_leases_are_respected(void **state)
+{
+    (void)state;
+    static const char *const seconds[] = {"3600", "86400", "9223372036854775807"};
+    for (size_t i = 0; i < TT_COUNT(seconds); i++) {
+        world_t world;
+        one_t b;
+        world_open(&world);
+        char *body = tt_sprintf(
+            "{'metadata':{'name':'operator'},'spec':{'holderIdentity':'slow','leaseDurationSeconds':%s}}", seconds[i]);
+        assert_ok(world_call(&world, "POST", LEASES, body, NULL));
+        free(body);
+        s_open(&b, world.client, "b");
+        s_pass(&world, 20000);
+        assert_false(s_held(&b));
+        assert_string_equal(kube_lease_holder(b.lease), "slow");
+        kube_lease_destroy(&b.lease);
+        world_close(&world);
+    }
+}
+
 /*  The server fails: belief ends renew_ms after the last good renewal, and comes back with the server. */
 static void test_belief_ends(void **state)
 {
@@ -343,8 +365,9 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_then_the_other), cmocka_unit_test(test_dead_holder),
-        cmocka_unit_test(test_a_long_lease_is_respected), cmocka_unit_test(test_belief_ends),
-        cmocka_unit_test(test_what_was_begun_is_taken_back), cmocka_unit_test(test_lost_answers),
-        cmocka_unit_test(test_freed_for_good), cmocka_unit_test(test_never_two), cmocka_unit_test(test_refuses)};
+        cmocka_unit_test(test_a_long_lease_is_respected), cmocka_unit_test(test_the_longest_leases_are_respected),
+        cmocka_unit_test(test_belief_ends), cmocka_unit_test(test_what_was_begun_is_taken_back),
+        cmocka_unit_test(test_lost_answers), cmocka_unit_test(test_freed_for_good), cmocka_unit_test(test_never_two),
+        cmocka_unit_test(test_refuses)};
     return cmocka_run_group_tests(tests, NULL, world_end);
 }
