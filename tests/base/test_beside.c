@@ -325,14 +325,20 @@ static void test_many_at_once(void **state)
                     _exit(1);
             _exit(0);
         }
-    for (int left = PROCESSES, code; left; left -= waitpid(-1, &code, WNOHANG) > 0) {
+    int failed = 0;
+    for (int left = PROCESSES, code; left;) {
         FILE *file = fopen("a", "r");
         assert_non_null(file);
         assert_int_equal(fread(seen, 1, sizeof seen, file), SIZE);
         for (int i = 1; i < SIZE; i++)
             assert_int_equal(seen[i], seen[0]);
         fclose(file);
+        if (waitpid(-1, &code, WNOHANG) > 0) {
+            failed += code != 0;
+            left--;
+        }
     }
+    assert_int_equal(failed, 0);
     assert_int_equal(s_entries(), 1);
 }
 

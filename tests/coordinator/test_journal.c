@@ -280,8 +280,10 @@ static void test_kill_9_while_writing_loses_nothing_that_was_told(void **state)
         int ends[2];
         assert_int_equal(pipe(ends), 0);
         const pid_t child = fork();
-        if (child == 0)
+        if (child == 0) {
+            close(ends[0]); /* so that it ends with us, whatever comes */
             s_write_until_killed(place->path, ends[1]);
+        }
         close(ends[1]);
         uint64_t told = 0, epoch = 0;
         for (int i = 0; i < 20 + round * 7; i++)
