@@ -9,7 +9,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, check, equal, main, wait_for
+from rig import BATCH, ENDLESS, PATIENT, check, equal, main, wait_for
 
 CARD = os.environ.get("TT_TEST_CARD", "cuda-sim")
 PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
@@ -195,9 +195,9 @@ def test_collectors_dqn(world):
     s_check_acting(world, "{id: CartPole-v1, stack: 3, stack_pad: zero}", DQN.replace("double: true", "noisy: true"), "{hidden: [16]}")
 
 
-def s_collector_by_hand(world, wish, **env):
+def s_collector_by_hand(world, wish, *sets, **env):
     """A run with a collector on the CPU, and one that joins by hand with a device of its own: (the run's process, its directory, the other's)."""
-    process, run_dir = world.start_run(world.config(), "coordinator.listen=tcp://127.0.0.1:0", ENDLESS, seed=3)
+    process, run_dir = world.start_run(world.config(), "coordinator.listen=tcp://127.0.0.1:0", *sets, ENDLESS, seed=3)
     endpoint = wait_for(lambda: (world.status(run_dir) or {}).get("listen"), "the endpoint that the run listens on")
     world.await_steps(run_dir, 4 * BATCH, process)
     other = world.start("collector", "--coordinator", endpoint, "--key", os.path.join(run_dir, "key"), env={"TT_DEVICE": wish, **env})
@@ -205,7 +205,7 @@ def s_collector_by_hand(world, wish, **env):
 
 
 def test_a_collector_on_a_card_beside_the_cpu(world):
-    process, run_dir, other = s_collector_by_hand(world, CARD)
+    process, run_dir, other = s_collector_by_hand(world, CARD, PATIENT)  # who is out for being late does not hear of the end
     wait_for(lambda: len([m for m in world.look(run_dir)["members"] if m["role"] == "collector" and m.get("env_count")]) == 2,
              lambda: f"two collectors that play: {world.look(run_dir)['members']}")
     world.await_steps(run_dir, world.look(run_dir)["env_steps"] + 20 * BATCH, process)
@@ -277,9 +277,9 @@ def test_eval(world):
     check("cuda:97: there " in missing.stderr, missing.stderr)
 
 
-def s_beside(world, **env):
+def s_beside(world, *sets, **env):
     """A run with a learner on the CPU, and one on a card that joins by hand: (the run's process, its directory, the other's process)."""
-    process, run_dir = world.start_run(world.config(), "coordinator.listen=tcp://127.0.0.1:0", "aggregator.replicas=1", ENDLESS, seed=3)
+    process, run_dir = world.start_run(world.config(), "coordinator.listen=tcp://127.0.0.1:0", "aggregator.replicas=1", *sets, ENDLESS, seed=3)
     endpoint = wait_for(lambda: (world.status(run_dir) or {}).get("listen"), "the endpoint that the run listens on")
     other = world.start("learner", "--coordinator", endpoint, "--key", os.path.join(run_dir, "key"), env={"TT_DEVICE": CARD, **env})
     return process, run_dir, other
@@ -287,7 +287,7 @@ def s_beside(world, **env):
 
 def test_beside_the_cpu(world):
     """Whoever computes a shard, its sums are the same: a card that comes while others learn changes nothing."""
-    process, run_dir, other = s_beside(world)
+    process, run_dir, other = s_beside(world, PATIENT)
     wait_for(lambda: len([m for m in world.look(run_dir)["members"] if m.get("holds")]) == 2, "two learners with weights")
     world.await_steps(run_dir, world.look(run_dir)["env_steps"] + 20 * BATCH, process)
     summary = world.stop(process, run_dir)
@@ -301,7 +301,7 @@ def test_a_replay_beside_the_cpu(world):
     """A learner on a card comes to a run with a replay: what it warms up with goes to the card's memory, the other's is on the host."""
     dqn = DQN.replace("double: true", "epsilon_steps: 5000").replace("capacity: 1k", "capacity: 1k, beta_steps: 8000")
     config = world.config(f"env: CartPole-v1\nnum_envs: 8\nnum_steps: 32\nnetwork: {{hidden: [16]}}\nlearner: {{shards: 4}}\nalgorithm: {dqn}\n")
-    process, run_dir = world.start_run(config, "coordinator.listen=tcp://127.0.0.1:0", "aggregator.replicas=1", ENDLESS, seed=3)
+    process, run_dir = world.start_run(config, "coordinator.listen=tcp://127.0.0.1:0", "aggregator.replicas=1", PATIENT, ENDLESS, seed=3)
     endpoint = wait_for(lambda: (world.status(run_dir) or {}).get("listen"), "the endpoint that the run listens on")
     world.await_steps(run_dir, 8 * BATCH, process)
     other = world.start("learner", "--coordinator", endpoint, "--key", os.path.join(run_dir, "key"), env={"TT_DEVICE": CARD})

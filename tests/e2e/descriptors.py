@@ -8,7 +8,7 @@ import socket
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, SANITIZED, check, equal, main, steps, wait_for
+from rig import ENDLESS, PATIENT, SANITIZED, check, equal, main, steps, wait_for
 
 FEW = 64
 
@@ -60,7 +60,7 @@ def test_far_too_few(world):
 
 def test_more_connections_than_descriptors(world):
     config = world.config()
-    process, run_dir = world.start_run(config, ENDLESS, seed=5, by=s_limited("-n", FEW))
+    process, run_dir = world.start_run(config, PATIENT, ENDLESS, seed=5, by=s_limited("-n", FEW))  # nobody is replaced for being late
     steps_before = world.await_steps(run_dir, 1, process)["env_steps"]
     pid = world.replica("coordinator", 0)
     learner = world.replica("learner", 0)

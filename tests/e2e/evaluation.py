@@ -214,8 +214,8 @@ def test_one_that_lasts_longer_than_a_stall(world):
     is nine steps of half a millisecond."""
     stall_s = 5
     sets = ["eval.every=512", "eval.episodes=1400", f"net.stall_s={stall_s}", "net.beat_ms=100", "learner.replicas=2"]
-    process, run_dir = world.start_run(world.config(CATCH), *sets, ENDLESS, seed=3, env={"CATCH_QUICK": "0"})
     begun = time.monotonic()
+    process, run_dir = world.start_run(world.config(CATCH), *sets, ENDLESS, seed=3, env={"CATCH_QUICK": "0"})
 
     def look():
         check(process.poll() is None, "the run ended")

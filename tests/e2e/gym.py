@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 
-from rig import ENDLESS, SANITIZED, SOURCE, TUTTI, check, equal, in_time, main, newest_update, wait_for
+from rig import ENDLESS, PATIENT, SANITIZED, SOURCE, TUTTI, check, equal, in_time, main, newest_update, wait_for
 
 sys.path.insert(0, os.path.join(SOURCE, "tests"))
 import pythons  # noqa: E402
@@ -425,7 +425,8 @@ def test_a_state_that_grows(world):
 
 
 def s_scalable(world, env, *sets):
-    """A run of one collector with two workers, that goes on until it is stopped."""
+    """A run of one collector with two workers, that goes on until it is stopped. With PATIENT no collector, and none of its workers, is
+    replaced because the machine held it up."""
     config = world.config(JOB.replace("gym:CartPole-v1", env))
     name = "scaled-" + "".join(filter(str.isalnum, env))[:30]
     process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", *sets, name=name, seed=5)
@@ -450,7 +451,7 @@ def await_workers(world, count):
 
 def s_scaled(world, env):
     """Python is started for the new collector, and for nobody else."""
-    config, process, run_dir = s_scalable(world, env)
+    config, process, run_dir = s_scalable(world, env, PATIENT)
     first = await_workers(world, 2)
     for wanted in (2, 1):
         s_scale(world, run_dir, wanted)
@@ -473,7 +474,7 @@ def test_actions_that_are_made_again_slowly(world):
     config = world.config(JOB.replace("gym:CartPole-v1", "{id: 'gym:tt_gym_envs:TTSlow-v0', args: {pause: 0.015}, workers: 1}"))
     process, run_dir = world.start_run(config, ENDLESS, "checkpoint.every_s=0.5", seed=5)
     world.await_steps(run_dir, 6 * 160, process)  # fifteen seconds of one worker
-    wait_for(lambda: newest_update(run_dir) >= 5, "a snapshot", 30)
+    wait_for(lambda: newest_update(run_dir) >= 5, "a snapshot")
     world.kill_all(process)
     process = world.start("resume", run_dir, "--output", "json", "--set", "net.stall_s=10")
     wait_for(lambda: "loading states of envs 0..5" in json.dumps(world.status(run_dir) or {}), "a collector that loads")
@@ -488,7 +489,7 @@ def test_actions_that_are_made_again_slowly(world):
 def test_a_new_collector_warms_up(world):
     """While it makes its environments the run goes on without it, also when it dies at that."""
     gate = world.file("gate", "")
-    config, process, run_dir = s_scalable(world, "{id: 'gym:tt_gym_envs:TTGate-v0', args: {gate: %s}}" % gate)
+    config, process, run_dir = s_scalable(world, "{id: 'gym:tt_gym_envs:TTGate-v0', args: {gate: %s}}" % gate, PATIENT)
     os.unlink(gate)
     s_scale(world, run_dir, 2)
     for again in (False, True):
@@ -527,7 +528,7 @@ def test_what_does_not_close(world):
     """Envs that have to go with their range, and crash or hang at that: their worker ends with it, as it would have before, and another one
     is started. One that raises is closed."""
     for how, goes in (("segv", True), ("hang", True), ("raise", False))[SANITIZED:]:
-        config, process, run_dir = s_scalable(world, f"gym:tt_gym_envs:Bad-{how}-close-v0")
+        config, process, run_dir = s_scalable(world, f"gym:tt_gym_envs:Bad-{how}-close-v0", PATIENT)
         first = await_workers(world, 2)
         s_scale(world, run_dir, 2)
         wait_for(lambda: s_rosters(run_dir) > 1, "a roster of two collectors")
@@ -543,7 +544,7 @@ def test_workers_without_envs(world):
     """Who has none in a smaller range waits for a larger one, and is gone after a while."""
     config = world.config(JOB.replace("num_envs: 6", "num_envs: 2"))
     for idle_s, stays in (("60", 2), ("1", 1)):
-        process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", name=f"idle-{idle_s}", seed=5, env={"TT_ENV_IDLE_S": idle_s})
+        process, run_dir = world.start_run(config, ENDLESS, PATIENT, "env.workers=2", name=f"idle-{idle_s}", seed=5, env={"TT_ENV_IDLE_S": idle_s})
         world.await_steps(run_dir, 300, process)
         first = await_workers(world, 2)
         s_scale(world, run_dir, 2)
@@ -581,7 +582,7 @@ def s_simulators(world, worker):
 def test_a_simulator_ends_with_its_worker(world):
     """Not with the run."""
     config = world.config(JOB.replace("num_envs: 6", "num_envs: 2").replace("gym:CartPole-v1", "gym:tt_gym_envs:TTOwns-v0"))
-    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", seed=5, env={"TT_ENV_IDLE_S": "1"})
+    process, run_dir = world.start_run(config, ENDLESS, PATIENT, "env.workers=2", seed=5, env={"TT_ENV_IDLE_S": "1"})
     world.await_steps(run_dir, 300, process)
     there = {worker: s_simulators(world, worker) for worker in await_workers(world, 2)}
     check(all(there.values()), f"simulators of the workers: {there}")

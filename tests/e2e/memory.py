@@ -11,6 +11,7 @@ from rig import SANITIZED, check, main, wait_for
 
 GROWTH = 256 << 10  # bytes; what is on its way at the moment of a look comes and goes
 EARLY, LATE, LOOKS = 300, 2700, 300  # updates: a hundred bytes that leak in each are found
+TIMES = 10  # and at least so many looks, however fast updates follow one another
 SETS = ["collector.replicas=2", "net.lease_ms=30000", "stop.env_steps=1000M"]
 
 
@@ -38,9 +39,9 @@ def s_updates(world, run_dir):
 def s_look(world, run_dir, first, fold):
     """Bytes of every process, folded over looks from update `first` on."""
     wait_for(lambda: s_updates(world, run_dir) >= first, f"update {first}")
-    found = s_live_of_all(world)
-    while s_updates(world, run_dir) < first + LOOKS:
-        now = s_live_of_all(world)
+    found, looks = s_live_of_all(world), 1
+    while looks < TIMES or s_updates(world, run_dir) < first + LOOKS:
+        now, looks = s_live_of_all(world), looks + 1
         check(set(now) == set(found) and len(now) >= 6, f"processes came or went: {found} {now}")
         found = {name: fold(found[name], now[name]) for name in found}
     return found
@@ -67,7 +68,8 @@ def s_waits(world, run_dir, collectors):
 def test_a_stopped_learner_makes_collectors_wait(world):
     s_count_bytes(world)
     process, run_dir = world.start_run(world.config(), *SETS)
-    world.await_steps(run_dir, 50_000, process)
+    world.await_ready(run_dir, learners=1)  # who comes later still grows
+    world.await_steps(run_dir, s_steps(world, run_dir) + 50_000, process)
     learner = world.replica("learner", 0)
     pids = [world.replica("collector", index) for index in (0, 1)]
     before = [s_live(world, pid) for pid in pids]
@@ -88,8 +90,10 @@ def test_a_stopped_learner_makes_collectors_wait(world):
 def test_nothing_grows(world):
     s_count_bytes(world)
     process, run_dir = world.start_run(world.config(), *SETS, "learner.replicas=2", "checkpoint.every_s=1")
-    early = s_look(world, run_dir, EARLY, max)
-    late = s_look(world, run_dir, LATE, min)
+    world.await_ready(run_dir)
+    first = s_updates(world, run_dir)
+    early = s_look(world, run_dir, first + EARLY, max)
+    late = s_look(world, run_dir, first + LATE, min)
     check(set(early) == set(late), f"processes came or went: {early} {late}")
     for name, bytes_ in early.items():
         check(late[name] - bytes_ < GROWTH, f"{name} grew from {bytes_} to {late[name]} bytes in {LATE - EARLY} updates")

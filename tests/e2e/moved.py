@@ -64,7 +64,8 @@ def test_killed_and_scaled(world):
 
 
 def test_a_run_that_is_left_alone(world):
-    summary = world.train(world.config(JOB), PATIENT, "stop.env_steps=50000")
+    """By all from its beginning on: to a collector that comes later environments move."""
+    summary = world.train_together(world.config(JOB), PATIENT, "stop.env_steps=50000")
     last = s_check_means(summary["run_dir"])[-1]
     equal(last["broken_trajectories"], 0, "broken trajectories")
 

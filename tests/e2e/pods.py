@@ -69,16 +69,24 @@ def s_same_weights(world, summary, what):
     equal(summary["solved_at_steps"], solved_by(still, summary["env_steps"]), f"solved_at_steps {what}")
 
 
+def s_late(coordinator, members):
+    """Names of those that the machine held up for a lease."""
+    silent = [line for line in coordinator.log().splitlines() if "not a word for" in line]
+    return [member.name for member in members if any(f" on {member.name}," in line for line in silent)]
+
+
 def s_end(world, coordinator, members, what, rolled_back=0):
     """End the run: the weights are those of a run left alone, nothing was lost but by so many roll-backs, and everybody
-    ends well. Its summary."""
+    ends well, who was there all along. Its summary."""
     for member in members:  # one that has not found the coordinator when the run is stopped waits for the next one
         wait_for(lambda m=member: f" on {m.name}" in coordinator.log(), f"{member.name} to find the coordinator")
     summary = s_stop(world, coordinator)
     s_same_weights(world, summary, what)
-    equal(summary["rolled_back"], rolled_back, "roll-backs")
+    late = s_late(coordinator, members)
+    check(summary["rolled_back"] == rolled_back or late, f"roll-backs: {summary['rolled_back']}, wanted {rolled_back}")
     for member in members:
-        equal(member.wait(), 0, f"exit code of {member.name}")
+        code = member.wait()
+        check(code == 0 or member.name in late, f"exit code of {member.name}: {code}")
     return summary
 
 

@@ -168,7 +168,8 @@ def s_scaled(world, **options):
     wanted = steps(2_000)
     for collectors, learners in ((2, 3), (1, 1), (3, 4)):
         status = world.await_steps(run_dir, wanted, process)
-        world.tutti("scale", run_dir, f"collector={collectors}", f"learner={learners}")
+        equal(world.tutti("scale", run_dir, f"collector={collectors}", f"learner={learners}").returncode, 0, "scale")
+        world.await_ready(run_dir, collectors, learners)
         wanted = status["env_steps"] + steps(3_000)
     world.await_steps(run_dir, wanted, process)
     summary = world.stop(process, run_dir)

@@ -69,8 +69,8 @@ stop:
 BATCH = 8 * 32  # env steps
 # For a run that is to be disturbed: however late the test looks, it has not ended yet. World.stop ends it.
 ENDLESS = "stop.env_steps=1000M"
-# For a run in which nobody is killed or scaled: a machine that stands still for a while takes nobody out of the roster. Not for others:
-# half a lease is also after how long a learner is sent again what it lacks.
+# For a run in which nobody is killed: a machine that stands still for a while takes nobody out of the roster. Not for others: half a lease
+# is also after how long a learner is sent again what it lacks. Who comes or goes because it is scaled waits for none: scale.py.
 PATIENT = "net.lease_ms=60000"
 
 
@@ -195,11 +195,12 @@ class World:
     def train_together(self, config, *sets, **more):
         """A whole run in which all that were asked for took part. It begins without who is late, and may be over before they
         come: once more then."""
-        for _ in range(5):
+        end = time.monotonic() + DEADLINE
+        while True:
             summary = self.train(config, *sets, **more)
             if all_took_part(summary["run_dir"]):
                 return summary
-        raise Failed(f"somebody was late for each run: {rosters(summary['run_dir'])}")
+            check(time.monotonic() < end, f"somebody was late for each run: {rosters(summary['run_dir'])}")
 
     def start_run(self, config, *sets, name="run", seed=None, options=(), by=(), env=None):
         """A run left going, its directory known; returns (process, run_dir)."""
@@ -281,12 +282,12 @@ class World:
             return status if status and "members" in status else None
         return wait_for(answer, f"an answer of {run_dir}")
 
-    def await_ready(self, run_dir, members=2):
-        """So many collectors and learners are in the roster again: from then on the run can end with its weights."""
+    def await_ready(self, run_dir, collectors=2, learners=2):
+        """So many collectors and learners are in the roster, or in it again: from then on the run can end with its weights."""
         def look():
             counts = (self.status(run_dir) or {}).get("replicas", {})
-            return counts and all(counts[role]["ready"] == members for role in ("collector", "learner"))
-        wait_for(look, f"{members} collectors and {members} learners in the roster")
+            return counts and (counts["collector"]["ready"], counts["learner"]["ready"]) == (collectors, learners)
+        wait_for(look, f"{collectors} collectors and {learners} learners in the roster")
 
     def await_steps(self, run_dir, wanted, process=None):
         """Until the run has trained on so many steps."""
@@ -376,6 +377,12 @@ def rosters(run_dir):
     """(collectors, learners) of each roster that there was, in all its lives."""
     with open(os.path.join(run_dir, "logs", "coordinator-0.log"), encoding="utf-8") as file:
         return [tuple(map(int, counts)) for counts in re.findall(r" roster \d+: .* (\d+) collectors, (\d+) learners", file.read())]
+
+
+def silent(run_dir):
+    """Lines of who was away for a lease: besides whom a test has stopped it may be anyone that the machine has held up."""
+    with open(os.path.join(run_dir, "logs", "coordinator-0.log"), encoding="utf-8") as file:
+        return [line for line in file if "not a word for" in line]
 
 
 def all_took_part(run_dir, before=0):

@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, check, equal, main, silent, steps, wait_for
 
 LEADER, FOLLOWER = 0, 1  # ranks
 SETS = ["collector.replicas=2", "learner.replicas=2", "net.lease_ms=1000", "net.beat_ms=100"]
@@ -24,12 +24,6 @@ def s_learners(world, run_dir):
     members = world.look(run_dir)["members"]
     ranks = {member["rank"]: member["index"] for member in members if member.get("holds") and member["phase"] == "active"}
     return [ranks[rank] for rank in sorted(ranks)]
-
-
-def s_silent(run_dir):
-    """Lines of who was away for a lease: besides the one that was stopped it may be anyone that the machine has held up."""
-    with open(os.path.join(run_dir, "logs", "coordinator-0.log"), encoding="utf-8") as file:
-        return [line for line in file if "not a word for" in line]
 
 
 def s_stopped(world, lag, role, index, *more):
@@ -52,7 +46,7 @@ def s_stopped(world, lag, role, index, *more):
     name = f"{role}/{index} (process {pid}): not a word for"
     if role != "coordinator":
         text, leader = world.tutti("status", run_dir).stdout, s_learners(world, run_dir)[:1]
-        said, same = s_silent(run_dir), world.replica("coordinator", 0) == coordinator
+        said, same = silent(run_dir), world.replica("coordinator", 0) == coordinator
         others = [line for line in said if not re.search(rf"process {pid}\b", line)]
         check([line for line in said if name in line], f"the coordinator's log: {said}")
         if same:  # another one does not know of it
