@@ -85,13 +85,13 @@ static uint16_t s_try_handshake(const char *address, const tt_keys_t *own, const
     return event;
 }
 
-/*  It does end so or so. */
+/*  It does end so or so. Where a side was tired of waiting, that is what is told first. */
 static uint16_t s_handshake(const char *address, const tt_keys_t *own, const char *server_key)
 {
     uint16_t event;
     do
         event = s_try_handshake(address, own, server_key);
-    while (event == ZMQ_EVENT_DISCONNECTED);
+    while (event == ZMQ_EVENT_DISCONNECTED || event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL);
     return event;
 }
 
