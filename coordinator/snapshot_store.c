@@ -97,12 +97,11 @@ static tt_status_t s_check_whole(snapshot_store_t *snapshot_store)
     return sealed ? TT_OK : tt_err(TT_DATA, "%s: not a snapshot: no checksum where it belongs", snapshot_store->name);
 }
 
-/*  Than the folder's best: who leads now may not know what was best before. */
-static tt_status_t s_is_better(const char *folder, const char *beside, bool *better)
+static tt_status_t s_return_mean(const char *path, double *out)
 {
     tt_snapshot_info_t info;
-    TT_TRY(tt_snapshot_inspect(beside, &info));
-    *better = tt_checkpoint_exceeds_best(folder, info.return_mean);
+    TT_TRY(tt_snapshot_inspect(path, &info));
+    *out = info.return_mean;
     tt_snapshot_info_free(&info);
     return TT_OK;
 }
@@ -126,18 +125,22 @@ static tt_status_t s_spare_final(const char *folder, const char *path, const cha
     return status;
 }
 
-/*  best: the sender knows of none that is better. */
+/*  best: the sender knows of none that is better. Who leads now may not know what was best before: the folder is asked, too. */
 static tt_status_t s_complete(coordinator_t *self, bool best)
 {
     char folder[PATH_ROOM], path[PATH_ROOM], beside[PATH_ROOM];
     snapshot_store_t *snapshot_store = &self->snapshot_store;
     const bool only_best = strcmp(snapshot_store->name, TT_CHECKPOINT_BEST) == 0;
+    double mean = 0;
+    bool exceeds = true;
     TT_TRY(s_check_whole(snapshot_store));
     TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
     s_paths(self, snapshot_store->name, path, beside);
     if (best || only_best)
-        TT_TRY(s_is_better(folder, beside, &best));
-    if (only_best && !best) {
+        TT_TRY(s_return_mean(beside, &mean));
+    if (only_best)
+        TT_TRY(tt_checkpoint_exceeds_best(folder, mean, &exceeds));
+    if (!exceeds) {
         snapshot_store_free(self);
         return TT_OK;
     }
@@ -151,7 +154,7 @@ static tt_status_t s_complete(coordinator_t *self, bool best)
         close(fd);
     }
     if (best && !only_best)
-        TT_TRY(tt_checkpoint_alias(folder, snapshot_store->name, TT_CHECKPOINT_BEST));
+        TT_TRY(tt_checkpoint_alias_best(folder, snapshot_store->name, mean));
     uint64_t update = UINT64_MAX;
     tt_checkpoint_update(snapshot_store->name, &update);
     tt_checkpoints_keep(folder, self->cfg.checkpoint.keep, update, NULL); /* s_check_sender: of who leads */

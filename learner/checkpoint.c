@@ -53,8 +53,8 @@ static tt_status_t s_write_here(
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
     tt_link_state(self->link, "writing %s", name);
     TT_TRY(tt_snapshot_write(snapshot, path, core_gets_on(self)));
-    if (best && tt_checkpoint_exceeds_best(folder, snapshot->return_mean))
-        TT_TRY(tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST));
+    if (best)
+        TT_TRY(tt_checkpoint_alias_best(folder, name, snapshot->return_mean));
     tt_checkpoints_keep(folder, self->model.train.checkpoint.keep, self->at.update, &self->checkpoint.found);
     if (self->data.memory)
         s_sweep(folder, self->at.update);
@@ -222,22 +222,28 @@ tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
 static tt_status_t s_write_best(core_t *self, const tt_snapshot_t *snapshot)
 {
     char folder[4200];
+    bool exceeds;
     if (!self->location->dir[0])
         return s_store(self, snapshot, TT_CHECKPOINT_BEST, false, DUE_PATIENCE_MS);
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
-    if (!tt_checkpoint_exceeds_best(folder, snapshot->return_mean))
-        return TT_OK;
-    return s_put_bare(self, snapshot, folder, TT_CHECKPOINT_BEST);
+    TT_TRY(tt_checkpoint_exceeds_best(folder, snapshot->return_mean, &exceeds));
+    return exceeds ? s_put_bare(self, snapshot, folder, TT_CHECKPOINT_BEST) : TT_OK;
 }
 
-tt_status_t checkpoint_best(core_t *self, const tt_snapshot_version_t *version, double return_mean)
+void checkpoint_best(core_t *self, const tt_snapshot_version_t *version, double return_mean)
 {
     tt_snapshot_t snapshot;
+    char text[600];
+    const uint32_t era = self->view.era;
+    if (!record_exceeds(&self->record, return_mean))
+        return;
     s_bare(self, version, return_mean, &snapshot);
     const tt_status_t status = s_write_best(self, &snapshot);
+    if (status == TT_OK && self->view.era == era)
+        record_better(&self->record, return_mean);
     if (status == TT_OK || status == TT_STOPPED)
-        return TT_OK;
-    log_error("the best version was not kept: %s", tt_err_text());
-    report_event(self, "warning", tt_err_text(), 0);
-    return TT_OK;
+        return;
+    snprintf(text, sizeof text, "the best version was not kept: %.560s", tt_err_text());
+    log_error("%s", text);
+    report_event(self, "warning", text, 0);
 }

@@ -27,5 +27,7 @@ tt_status_t checkpoint_final(core_t *core, char *path, size_t size);
 /*  Is it the best of training, as far as we know? Then it says so itself. What was best before we led only its file
  *  knows, which is asked before it is replaced. */
 bool checkpoint_is_best(const core_t *core, tt_snapshot_t *snapshot);
-/*  A version alone, as the run's best, unless that has a greater return. */
-tt_status_t checkpoint_best(core_t *core, const tt_snapshot_version_t *version, double return_mean);
+/*  A version alone, as the run's best, unless that has a greater return. What was best before we led only its file knows, which is asked
+ *  (or the coordinator, who does it). One that cannot be kept is said, and the next that is better than what was kept has its turn. Another
+ *  era may have begun when it returns. */
+void checkpoint_best(core_t *core, const tt_snapshot_version_t *version, double return_mean);

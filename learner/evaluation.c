@@ -48,12 +48,6 @@ static void s_tell(core_t *self, uint64_t version, const evaluate_result_t *resu
     }
 }
 
-/*  What the best was before we led only its file knows; the coordinator looks too. */
-static tt_status_t s_keep_best(core_t *self, const tt_snapshot_version_t *version, double mean)
-{
-    return record_better(&self->record, mean) ? checkpoint_best(self, version, mean) : TT_OK;
-}
-
 static tt_status_t s_take(core_t *self)
 {
     tt_snapshot_version_t version;
@@ -62,7 +56,7 @@ static tt_status_t s_take(core_t *self)
     if (status != TT_OK)
         return status == TT_AGAIN ? TT_OK : status;
     const uint32_t era = self->view.era;
-    TT_TRY(s_keep_best(self, &version, result.mean)); /* it may serve meanwhile */
+    checkpoint_best(self, &version, result.mean); /* it may serve meanwhile */
     if (!core_leads(self) || self->view.era != era)
         return TT_OK;
     s_tell(self, version.version, &result);

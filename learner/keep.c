@@ -229,8 +229,8 @@ static tt_status_t s_write_snapshot(keep_t *self, job_t *job)
     TT_TRY(s_sync(self));
     snprintf(path, sizeof path, "%s/%s", self->folder, what->name);
     TT_TRY(tt_st_save(&job->bytes, path, true, (tt_progress_t){s_move, self}));
-    if (what->best && tt_checkpoint_exceeds_best(self->folder, what->return_mean))
-        TT_TRY(tt_checkpoint_alias(self->folder, what->name, TT_CHECKPOINT_BEST));
+    if (what->best)
+        TT_TRY(tt_checkpoint_alias_best(self->folder, what->name, what->return_mean));
     tt_checkpoints_keep(self->folder, what->keep, what->update, &self->found.snapshots);
     job->disk = tt_checkpoints_sweep(
         self->folder, what->update, &self->found.files, self->file.name[0] ? self->file.name : NULL);

@@ -40,19 +40,18 @@ bool tt_checkpoint_is_name(const char *name)
     return strcmp(name, TT_CHECKPOINT_FINAL) == 0 || tt_checkpoint_update(name, &update);
 }
 
-bool tt_checkpoint_exceeds_best(const char *folder, double return_mean)
+tt_status_t tt_checkpoint_exceeds_best(const char *folder, double return_mean, bool *exceeds)
 {
     char path[4300];
     tt_snapshot_info_t info;
     snprintf(path, sizeof path, "%s/%s", folder, TT_CHECKPOINT_BEST);
     const tt_status_t status = tt_snapshot_inspect(path, &info);
     if (status != TT_OK && !snapshot_is_lost(status)) /* it may be better, and would be gone */
-        log_warn("%s stays: %s", path, tt_err_text());
-    if (status != TT_OK)
-        return snapshot_is_lost(status);
-    const bool exceeds = !(info.return_mean >= return_mean);
-    tt_snapshot_info_free(&info);
-    return exceeds;
+        return tt_err_wrap(status, "%s stays", path);
+    *exceeds = status != TT_OK || !(info.return_mean >= return_mean);
+    if (status == TT_OK)
+        tt_snapshot_info_free(&info);
+    return TT_OK;
 }
 
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias)
@@ -61,6 +60,14 @@ tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char
     snprintf(from, sizeof from, "%s/%s", folder, name);
     snprintf(to, sizeof to, "%s/%s", folder, alias);
     return tt_beside_link(from, to);
+}
+
+tt_status_t tt_checkpoint_alias_best(const char *folder, const char *name, double return_mean)
+{
+    bool exceeds = false;
+    if (tt_checkpoint_exceeds_best(folder, return_mean, &exceeds) != TT_OK)
+        log_warn("%s", tt_err_text());
+    return exceeds ? tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST) : TT_OK;
 }
 
 static int s_descending(const void *a, const void *b)

@@ -22,12 +22,14 @@ bool tt_checkpoint_update(const char *name, uint64_t *out);
 /*  Is it such a name, or TT_CHECKPOINT_FINAL? With TT_CHECKPOINT_BEST: what a learner may store. Anything else from outside is refused. */
 bool tt_checkpoint_is_name(const char *name);
 
-/*  Is a mean return of so much more than that of the folder's best? True where there is none, or a damaged one; false, and said in the log, where
- *  it cannot be read: that may pass. */
-bool tt_checkpoint_exceeds_best(const char *folder, double return_mean);
+/*  Is a mean return of so much more than that of the folder's best? True where there is none, or a damaged one. TT_DENIED, TT_IO: it cannot be
+ *  read, which may pass, and it may be better. */
+tt_status_t tt_checkpoint_exceeds_best(const char *folder, double return_mean, bool *exceeds);
 
 /*  A second name for a file of the folder, put in place at once. */
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias);
+/*  TT_CHECKPOINT_BEST for one with this mean return if it exceeds that. A best that cannot be read stays, and the log says so. */
+tt_status_t tt_checkpoint_alias_best(const char *folder, const char *name, double return_mean);
 
 /*  Updates of those in the folder that are named by theirs, newest first, instead of what `out` holds; none where there is no folder.
  *  TT_DENIED, TT_IO: it cannot be read, and `out` is empty. */

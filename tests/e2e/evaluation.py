@@ -37,6 +37,14 @@ replay: {capacity: 1M}
 learner: {shards: 2}
 stop: {env_steps: 8192}
 """
+MOUNTAIN_CAR = """
+name: car
+env: MountainCar-v0
+num_envs: 4
+num_steps: 64
+algorithm: {name: ppo, learning_rate: 1e-12, minibatch_size: 64}
+stop: {env_steps: 512}
+"""
 # A step that takes its time without a core.
 CATCH = f"""
 name: catch
@@ -110,6 +118,23 @@ def test_the_best_is_kept(world):
     equal(float(f"{again['return_mean']:.9g}"), best["eval/mean_reward"], "mean return of the best")
     equal(float(f"{again['return_std']:.9g}"), best["eval/std_reward"], "its deviation")
     equal(world.tutti("fetch", summary["run_dir"], "--best", "-o", "best").returncode, 0, "fetch --best")
+
+
+def test_a_best_that_was_not_kept(world):
+    """It does not stand in the way of one that is no better: what was kept counts, and nothing was. An untrained policy on MountainCar, which never
+    gets there."""
+    first = world.train(world.config(MOUNTAIN_CAR), seed=3)  # no episode has ended yet: there is no best
+    best = os.path.join(first["run_dir"], "checkpoints", "best.safetensors")
+    os.symlink("best.safetensors", best)  # nobody can read it, and it may be better
+    process = world.start("resume", first["run_dir"], "--output", "json", *(word for item in (*EVAL, ENDLESS) for word in ("--set", item)))
+    wait_for(lambda: len(s_results(first["run_dir"])) > 1, "two evaluations")
+    os.remove(best)
+    wait_for(lambda: os.path.exists(best), "the best of those after them")
+    summary = world.stop(process, first["run_dir"])
+    equal({line["eval/mean_reward"] for line in s_results(first["run_dir"]).values()}, {-200}, "mean returns")
+    with open(process.err.name, encoding="utf-8") as file:
+        said = file.read()
+    check(f"the best version was not kept: {best} stays: cannot read" in said, f"a warning: {said}")
 
 
 def s_same_for_any_number(world, text):
@@ -253,7 +278,7 @@ def test_bad_values(world):
     check("every: 5000" in done.stdout, f"the resolved config: {done.stdout}")
 
 
-main(test_training_does_not_know_of_it, test_the_best_is_kept, test_processes,
+main(test_training_does_not_know_of_it, test_the_best_is_kept, test_a_best_that_was_not_kept, test_processes,
      test_normalised_observations_and_continuous_actions, test_a_replay, test_the_leader_is_killed,
      test_the_only_learner_is_killed, test_the_next_leader_is_on_another_host,
      test_stop_and_resume, test_a_config_without_it_gets_it_by_resume,

@@ -152,21 +152,32 @@ static void test_the_newest_that_is_whole(void **state)
     assert_int_equal(folder_remove(dir), 0);
 }
 
+static bool s_exceeds(const char *folder, double return_mean)
+{
+    bool exceeds;
+    assert_ok(tt_checkpoint_exceeds_best(folder, return_mean, &exceeds));
+    return exceeds;
+}
+
 /*  The best of evaluations: nobody goes on from it, however new it is, and a better one replaces it. */
 static void test_the_best_evaluated(void **state)
 {
     (void)state;
     char dir[FOLDER_MAX];
     assert_int_equal(folder_make(dir, "checkpoints"), 0);
-    assert_true(tt_checkpoint_exceeds_best(dir, -1e9)); /* there is none */
+    assert_true(s_exceeds(dir, -1e9)); /* there is none */
     sample_write(dir, "00000010.safetensors", 10);
     sample_write_best(dir, 20, 7.5);
     s_expect_newest(dir, "00000010.safetensors", 10, "");
-    assert_true(tt_checkpoint_exceeds_best(dir, 7.75));
-    assert_false(tt_checkpoint_exceeds_best(dir, 7.5));
-    assert_false(tt_checkpoint_exceeds_best(dir, 7));
+    assert_true(s_exceeds(dir, 7.75));
+    assert_false(s_exceeds(dir, 7.5));
+    assert_false(s_exceeds(dir, 7));
+    assert_ok(tt_checkpoint_alias_best(dir, "00000010.safetensors", 7.5));
+    assert_false(s_exceeds(dir, 7.5)); /* it is what it was */
     sample_damage(dir, "best.safetensors");
-    assert_true(tt_checkpoint_exceeds_best(dir, 7));
+    assert_true(s_exceeds(dir, 7));
+    assert_ok(tt_checkpoint_alias_best(dir, "00000010.safetensors", 7));
+    s_expect_newest(dir, "00000010.safetensors", 10, ""); /* nothing that is damaged is left */
     assert_int_equal(folder_remove(dir), 0);
 }
 
@@ -264,7 +275,10 @@ static void test_a_file_that_cannot_be_looked_at(void **state)
     s_expect_newest(dir, "00000010.safetensors", 10, "final.safetensors 00000012.safetensors ");
     snprintf(path, sizeof path, "%s/best.safetensors", dir);
     assert_int_equal(symlink("best.safetensors", path), 0);
-    assert_false(tt_checkpoint_exceeds_best(dir, 1e9)); /* it may be a better one */
+    bool exceeds;
+    assert_int_equal(tt_checkpoint_exceeds_best(dir, 1e9, &exceeds), TT_IO); /* it may be a better one */
+    assert_ok(tt_checkpoint_alias_best(dir, "00000010.safetensors", 1e9));
+    assert_int_equal(tt_checkpoint_exceeds_best(dir, 1e9, &exceeds), TT_IO);
     assert_int_equal(folder_remove(dir), 0);
 }
 
