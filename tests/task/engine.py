@@ -184,7 +184,7 @@ def killed(world):
     ok(world.tutti("task", "delete", "-t", name("soft"), "--remove", "--force"), "delete --force")
     check(not os.path.exists(folder), "its directory is gone")
     equal(len(os.listdir(os.path.join(world.path, "files"))), 4, "registered files stay")
-    rig.wait_for(lambda: not any("sleep 1000" in line for line in world.processes().values()), "nothing that jobs started is left", 5)
+    rig.wait_for(lambda: not any("sleep 1000" in line for line in world.processes().values()), "nothing that jobs started is left")
     ok(world.tutti("task", "delete", "-t", name("task")), "delete")
     check(os.path.isdir(os.path.join(world.path, name("task"))), "without --remove the directory stays")
     engine.send_signal(signal.SIGTERM)
