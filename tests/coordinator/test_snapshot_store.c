@@ -121,8 +121,9 @@ static void test_snapshots_come_in_pieces(void **state)
     crew_leave(&crew);
 }
 
-/*  A bare sample, in one piece. */
-static void s_store_bare(const run_t *run, tt_sock_t *sock, tt_msg_STORE_t msg, uint64_t update, double return_mean)
+/*  A bare sample, in one piece; refused with these words (NULL = it is kept). */
+static void s_store_refused(
+    const run_t *run, tt_sock_t *sock, tt_msg_STORE_t msg, uint64_t update, double return_mean, const char *refused)
 {
     char folder[] = "/tmp/tt-best-XXXXXX", path[512];
     tt_buf_t bytes;
@@ -132,12 +133,17 @@ static void s_store_bare(const run_t *run, tt_sock_t *sock, tt_msg_STORE_t msg, 
     snprintf(path, sizeof path, "%s/best.safetensors", folder);
     assert_ok(tt_buf_read_file(&bytes, path));
     msg.size = bytes.size;
-    assert_int_equal(s_store(sock, &msg, bytes.data, bytes.size, NULL), bytes.size);
+    assert_int_equal(s_store(sock, &msg, bytes.data, bytes.size, refused), refused ? UINT64_MAX : bytes.size);
     tt_buf_free(&bytes);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
     snprintf(path, sizeof path, "%s/checkpoints/.%s.part", run->dir, msg.name);
     assert_int_equal(access(path, F_OK), -1);
+}
+
+static void s_store_bare(const run_t *run, tt_sock_t *sock, tt_msg_STORE_t msg, uint64_t update, double return_mean)
+{
+    s_store_refused(run, sock, msg, update, return_mean, NULL);
 }
 
 static void s_store_best(const run_t *run, tt_sock_t *sock, uint64_t instance, uint64_t update, double return_mean)
@@ -184,6 +190,32 @@ static void test_the_best_stays_until_there_is_a_better_one(void **state)
     both.name = (char *)"00000060.safetensors";
     s_store_bare(run, sock, both, 60, 6.5);
     s_expect_best(run, 60, 6.5);
+    tt_sock_destroy(&sock);
+    crew_leave(&crew);
+}
+
+/*  Its sender must not take it for kept: the next may be worse, and still better than what is there. */
+static void test_a_best_that_cannot_be_read_stays_and_is_said(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512];
+    crew_begin(run, &crew);
+    tt_sock_t *sock = s_files(run);
+    tt_msg_STORE_t msg =
+        TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = (char *)"00000005.safetensors");
+    s_store_bare(run, sock, msg, 5, 5);
+    snprintf(path, sizeof path, "%s/checkpoints/best.safetensors", run->dir);
+    assert_int_equal(symlink("best.safetensors", path), 0);
+    msg.name = (char *)"best.safetensors";
+    s_store_refused(run, sock, msg, 10, 6, "best.safetensors stays: cannot read");
+    msg.name = (char *)"00000020.safetensors";
+    msg.best = true;
+    s_store_bare(run, sock, msg, 20, 7);
+    s_expect_bare(run, "00000020.safetensors", 20, 7);
+    assert_int_equal(unlink(path), 0);
+    s_store_best(run, sock, msg.instance, 10, 6);
+    s_expect_best(run, 10, 6);
     tt_sock_destroy(&sock);
     crew_leave(&crew);
 }
@@ -293,6 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_the_best_stays_until_there_is_a_better_one, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_best_that_cannot_be_read_stays_and_is_said, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_the_final_one_of_an_earlier_life, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_the_coordinator_dies_with_a_part, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_large_one_is_synced_piece_by_piece, s_setup_here, run_teardown),
