@@ -174,6 +174,7 @@ class Cluster:
     def stop(self):
         self.server.shutdown()
         with self.lock:
+            self.masters = None  # who is still connected is not answered: it would begin pods after these
             for name in list(self.pods):
                 self.end(name)
 
