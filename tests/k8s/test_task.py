@@ -177,6 +177,16 @@ def reason(engine):
     return line_with(engine, "does not begin")
 
 
+def finish(engine):
+    """What it says to its end, behind the lines that were read: communicate() would not know of those that came with them."""
+    late = threading.Timer(60, engine.kill)
+    late.start()
+    said = engine.stdout.read()
+    engine.wait()
+    late.cancel()
+    return said
+
+
 def test_silent(place):
     """The API server goes and comes: pods go on, nothing is concluded, and what was to be begun meanwhile is begun then, once."""
     place.create("fourth", "echo x >>%OUT; : %IN %DATA; until [ -e $VOLUME/go ]; do sleep 0.1; done", "--containerImage", IMAGE, "--bypass")
@@ -202,7 +212,7 @@ def does_not_begin(place, task, image):
     engine = place.engine("--cpu", "1")
     line = reason(engine)
     place.tutti("task", "kill", "-t", name(task))
-    said, _ = engine.communicate(timeout=60)
+    said = finish(engine)
     check(engine.returncode == 0 and place.states(task) == ["killed"] * 4, f"{line}{said}")
     check("does not begin" not in said, f"said again: {line}{said}")
     return line
@@ -224,6 +234,11 @@ def test_no_room(place):
     place.k8s.kubectl("delete", "resourcequota", "none")
 
 
+def pods(place, task):
+    """Of its Jobs: those of the tests before go when the cluster gets to it."""
+    return place.k8s.get(f"/api/v1/namespaces/default/pods?labelSelector=app.kubernetes.io/instance={name(task)}")["items"]
+
+
 def earlier(place, task):
     """What pods before the present ones of the same attempts wrote: directories that were put aside."""
     return sorted(entry for entry in os.listdir(os.path.join(place.folder, name(task))) if ".attempt" in entry)
@@ -239,7 +254,7 @@ def test_queue(place):
     said = reason(engine)
     check("does not begin: AwaitingAdmission: its Job is suspended, and waits in queue team" in said, said)
     jobs = wait_for(lambda: len(place.k8s.get(JOBS)["items"]) == 4 and place.k8s.get(JOBS)["items"], "four Jobs")
-    check(not place.k8s.get("/api/v1/namespaces/default/pods")["items"], "a pod of a Job that was not admitted")
+    check(not pods(place, "queued"), "a pod of a Job that was not admitted")
     for job in jobs:
         spec, labels = job["spec"], job["metadata"]["labels"]
         check(labels["kueue.x-k8s.io/queue-name"] == "team" and labels["app.kubernetes.io/instance"] == name("queued"), labels)
@@ -249,7 +264,7 @@ def test_queue(place):
         admit(job, False)
     wait_for(lambda: begun() == 4, lambda: f"four that run: {begun()}")
     admit(jobs[0], True)
-    wait_for(lambda: len(place.k8s.get("/api/v1/namespaces/default/pods")["items"]) == 3, "the pod that is taken back to go")
+    wait_for(lambda: len(pods(place, "queued")) == 3, "the pod that is taken back to go")
     admit(jobs[0], False)
     aside = wait_for(lambda: earlier(place, "queued"), lambda: f"the one that was taken back to begin anew: {place.jobs('queued')}")
     wait_for(lambda: begun() == 4, lambda: f"it to run: {begun()}")

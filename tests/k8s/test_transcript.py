@@ -50,7 +50,9 @@ s_page = transcript_rig.Transcript("transcript.md", "A session with kubectl", ""
 The commands of DI-orchestrator's guide and what they print here, written down by
 `tests/k8s/test_transcript.py --record docs/guide` on a cluster of one node. What differs from there:
 [dijob.md](dijob.md). Sessions with the other front ends: [TFJobs](transcript-tfjob.md), [ElasticDL's tasks](transcript-elasticdl.md),
-[tasks](transcript-tasks.md).""")
+[tasks](transcript-tasks.md).""", [
+    # a job has 25 events, and one more after each five minutes: in a session that takes so long one of its end is there, too
+    (r"^  Normal +(?:DIJobSucceeded .*|SuccessfulDelete .*: qbert-dqn-(?:learner-.*|coordinator))\n", "")])
 say = s_page.say
 
 
