@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import cluster
@@ -148,11 +149,18 @@ def snapshots(folder):
     return [int(match[1]) for match in (re.fullmatch(r"(\d{8})\.safetensors", name) for name in found) if match]
 
 
+def move_deadline(k8s, seconds):
+    """To so long after it was Running."""
+    k8s.patch(JOB, {"spec": {"activeDeadlineSeconds": seconds}})
+
+
 def test_a_deadline_a_rest_an_end(k8s):
     made, rested, ended = blocks("A deadline, a rest, an end")
     folder = make_volume(k8s, "batch")
     for command in commands(made):
         type_in(k8s, command)
+    deadline_s = k8s.get(JOB)["spec"]["activeDeadlineSeconds"]
+    move_deadline(k8s, 3600)  # it comes when all was seen that comes before it, however slow the machine is
     check(not k8s.get(PODS)["items"], "no pod of a job that was made suspended")
     for command in commands(rested):
         type_in(k8s, command)
@@ -166,6 +174,9 @@ def test_a_deadline_a_rest_an_end(k8s):
             log = lambda: k8s.kubectl("logs", "cartpole-coordinator", "-c", "di-container", check=False).stdout
             first = wait_for(lambda: re.search(r"update (\d+),", log()), "training to go on", PATIENCE)
             check(int(first[1]) >= before, f"went on at update {first[1]}, with a snapshot of {before}")
+            wait_for(lambda: max(snapshots(folder)) > before, "a snapshot with something learned after the rest", PATIENCE)
+            started = wait_for(lambda: k8s.get(JOB)["status"].get("startTimestamp"), "its time to begin", PATIENCE)
+            move_deadline(k8s, int(time.time() - cluster.unix_time(started)) + deadline_s)
             with k8s.slowed():  # a minute
                 type_in(k8s, command)
         else:
